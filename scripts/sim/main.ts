@@ -27,10 +27,14 @@ interface Options {
   readonly keepAll?: true;
   readonly deputies: boolean;
   readonly grants: boolean;
+  readonly localRights: boolean;
   readonly exiles: boolean;
   readonly restores: boolean;
   readonly forks: boolean;
   readonly putBacks: boolean;
+  readonly absences: boolean;
+  readonly rushes: boolean;
+  readonly foreigners: boolean;
   readonly allNew?: true;
   readonly trace?: true;
   readonly mutants?: true;
@@ -62,10 +66,17 @@ const program = scriptProgram(
   .option('--keep-all', 'with --seed: servers keep all entries of their logs')
   .option('--no-deputies', 'with --seed: nobody writes whose right to it comes and goes')
   .option('--no-grants', 'with --seed: no roles come and go, nor namespaces with what is in them')
+  .option('--no-local-rights', 'with --seed: no local tokens link to what others write')
   .option('--no-exiles', 'with --seed: no datacenter is removed, and none loses all its disks')
   .option('--no-restores', 'with --seed: no archive is restored')
   .option('--no-forks', 'with --seed: no forks are made on purpose, and nobody settles them')
   .option('--no-put-backs', 'with --seed: no disks of datacenters are put back')
+  .option(
+    '--no-absences',
+    'with --seed: no disks are put back while others are away, nor of two datacenters at once',
+  )
+  .option('--no-rushes', 'with --seed: no datacenter is removed by force while the primary moves')
+  .option('--no-foreigners', 'with --seed: no archive is restored that is none of this federation')
   .option('--all-new', 'with --seed: no server is of an older release at first')
   .option('--trace', 'with --seed: prints what happens')
   .option(
@@ -85,10 +96,14 @@ const OF_ONE_RUN: readonly string[] = [
     'keepAll',
     'deputies',
     'grants',
+    'localRights',
     'exiles',
     'restores',
     'forks',
     'putBacks',
+    'absences',
+    'rushes',
+    'foreigners',
     'allNew',
   ],
   ...['trace', 'badDay'],
@@ -159,10 +174,14 @@ function cutsOf(asked: Options): Cuts {
     keepAll,
     deputies,
     grants,
+    localRights,
     exiles,
     restores,
     forks,
     putBacks,
+    absences,
+    rushes,
+    foreigners,
     allNew,
   } = asked;
   return {
@@ -172,10 +191,14 @@ function cutsOf(asked: Options): Cuts {
     ...(keepAll === true && { keepsAll: true }),
     ...(!deputies && { hasNoDeputies: true }),
     ...(!grants && { hasNoGrants: true }),
+    ...(!localRights && { hasNoLocalRights: true }),
     ...(!exiles && { hasNoExiles: true }),
     ...(!restores && { hasNoRestores: true }),
     ...(!forks && { hasNoForks: true }),
     ...(!putBacks && { hasNoPutBacks: true }),
+    ...(!absences && { hasNoAbsences: true }),
+    ...(!rushes && { hasNoRushes: true }),
+    ...(!foreigners && { hasNoForeigners: true }),
     ...(allNew === true && { areAllNew: true }),
   };
 }

@@ -2,26 +2,9 @@
 // in that order. All else follows from the seed, and every checker looks at it.
 
 import { FIRST_LEVEL } from '../../src/state/commands/feature-levels.ts';
-import type { Fault, FaultAction } from './faults/fault-plan.ts';
-import type { FederationOptions, RunOptions } from './run/run-options.ts';
-
-export interface BadDay {
-  readonly name: string;
-  /** What must have happened, or the day was a good one. */
-  readonly marks: readonly string[];
-  /** How often, at least, by the counts of the run. */
-  readonly least?: Readonly<Record<string, number>>;
-  readonly siteSizes: readonly number[];
-  /** Policies, and as many tokens; left out: what the seed drew. */
-  readonly keyCount?: number;
-  /** Between two questions of a client, at a mean; left out: 200. */
-  readonly thinkMs?: number;
-  /** Of the Raft groups; left out: what the seed drew. */
-  readonly tickMs?: number;
-  readonly federation?: Partial<FederationOptions>;
-  readonly safetyMs: number;
-  readonly faults: readonly Fault[];
-}
+import { at, type BadDay } from './bad-day.ts';
+import { OPERATORS_DAYS } from './operators-days.ts';
+import type { RunOptions } from './run/run-options.ts';
 
 const SMALL = [1, 1, 1];
 const LARGE = [3, 3, 1];
@@ -548,6 +531,7 @@ export const BAD_DAYS: readonly BadDay[] = [
       at(atMs + 5000, 1500, { kind: 'freeze', target: 'leader of 1' }),
     ]),
   },
+  ...OPERATORS_DAYS,
 ];
 
 export function badDayNamed(name: string): BadDay {
@@ -581,14 +565,10 @@ export function onBadDay(drawn: RunOptions, day: BadDay): RunOptions {
       federation: {
         ...{ ...federation, logMaxAgeMs: 3_600_000, awaySites: [] },
         ...{ loginTtlMs: undefined, hasLogouts: false, hasTenants: false },
-        ...{ hasGrants: false, settlesForks: false },
+        ...{ hasGrants: false, hasLocalRights: false, settlesForks: false },
         ...{ witnessSite: undefined, olderHosts: [], olderLevel: FIRST_LEVEL },
         ...{ siteSizes: day.siteSizes, ...day.federation },
       },
     }),
   };
-}
-
-function at(atMs: number, forMs: number, action: FaultAction): Fault {
-  return { atMs, forMs, action };
 }

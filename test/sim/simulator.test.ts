@@ -11,7 +11,7 @@ import type { Runner, Task } from '../../scripts/sim/tasks.ts';
 import { type Cuts, cut } from './run/cuts.ts';
 import { drawOptions, SUBJECT_NAMES, type SubjectName } from './run/run-options.ts';
 
-/** With all that is drawn by now. */
+/** With all that was drawn when they were found: more is drawn since. */
 const WHOLE: Cuts = {
   ...{ keepsAll: false, hasNoDeputies: false, hasNoGrants: false, hasNoExiles: false },
   ...{ hasNoRestores: false, hasNoForks: false, hasNoPutBacks: false, areAllNew: false },
@@ -213,6 +213,8 @@ const SAVED: readonly {
   },
   // A local token was deleted while an archive that has it was restored, and was taken to be there.
   { seed: 2_059_926, subject: 'datacenters', cuts: WHOLE },
+  // An archive had `default` at another index: all local tokens of the other datacenters were taken for void.
+  { seed: 3_020_037, subject: 'datacenters', cuts: { ...WHOLE, hasNoForeigners: false } },
 ];
 
 const SNAPSHOT_SEED = 503;
@@ -251,7 +253,8 @@ t.test('runs: those of the product are clean', async (t) => {
     const sameAsThen = {
       ...{ keepsAll: subject !== 'replica', hasNoDeputies: true, hasNoGrants: true },
       ...{ hasNoExiles: true, hasNoRestores: true, hasNoForks: true, hasNoPutBacks: true },
-      ...{ areAllNew: true },
+      ...{ areAllNew: true, hasNoLocalRights: true, hasNoAbsences: true, hasNoRushes: true },
+      ...{ hasNoForeigners: true },
       ...cuts,
     };
     const { violation } = await run(taskOf(seed, subject, { cuts: sameAsThen }));
@@ -290,6 +293,9 @@ t.test(
     for (const [what, least, most] of [
       ['fork', 70, 140] as const,
       ['put-back', 60, 130] as const,
+      ['absence', 35, 85] as const,
+      ['rush', 40, 90] as const,
+      ['foreign', 30, 75] as const,
     ]) {
       const count = plans.filter(({ plan }) => plan.some(({ of }) => of === what)).length;
       t.ok(count > least && count < most, `${what}: ${count} of 600`);
@@ -299,7 +305,7 @@ t.test(
     for (const options of plans) {
       const { plan, federation } = cut(options, {
         ...{ hasNoExiles: true, hasNoRestores: true, hasNoForks: true, hasNoPutBacks: true },
-        ...{ areAllNew: true },
+        ...{ areAllNew: true, hasNoAbsences: true, hasNoRushes: true, hasNoForeigners: true },
       });
       t.same(plan, options.plan.slice(0, plan.length));
       t.notOk(plan.some(({ of }) => of !== undefined));

@@ -84,6 +84,7 @@ export function chunksWith({ rows, meta }: Content): readonly Uint8Array[] {
 export async function archiveWith(
   content: Content,
   meta: Meta = content.meta,
+  datacenter = 'dc1',
 ): Promise<Uint8Array> {
   const snapshot: StateSnapshot = {
     appliedEntry: meta.appliedEntry,
@@ -94,7 +95,7 @@ export async function archiveWith(
     },
     close: () => Promise.resolve(),
   };
-  const origin = { release: '1.2.3', datacenter: 'dc1', cluster: 'a-cluster', createdMs: 0 };
+  const origin = { release: '1.2.3', datacenter, cluster: 'a-cluster', createdMs: 0 };
   const parts: Uint8Array[] = [];
   for await (const part of writeArchive(snapshot, origin)) parts.push(part);
   return Buffer.concat(parts);

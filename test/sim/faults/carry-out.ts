@@ -245,7 +245,7 @@ export class Faults {
       case 'copy-site':
         return this.#copy(action.site, forMs);
       case 'put-back-site':
-        return this.#putBack(action.site, forMs);
+        return this.#putBack(action, forMs);
       case 'remove-site':
       case 'allow-site':
       case 'save-archive':
@@ -472,12 +472,18 @@ export class Faults {
     return true;
   }
 
-  #putBack(site: number, forMs: number): boolean {
+  #putBack(
+    { site, beside, mayBeAlone = false }: Extract<FederationFault, { kind: 'put-back-site' }>,
+    forMs: number,
+  ): boolean {
     const { copying, world } = this.#options;
-    if (copying?.mayPutBack(site) !== true) return false;
-    for (const host of this.#site(site)) this.#crash(host, 'process', forMs);
+    const sites = beside === undefined ? [site] : [site, beside];
+    if (copying?.mayPutBack(sites, mayBeAlone) !== true) return false;
+    // What it has sent must not come later to who is away.
+    const ending = mayBeAlone ? 'power' : 'process';
+    for (const host of sites.flatMap((each) => this.#site(each))) this.#crash(host, ending, forMs);
     this.#peaceUntilMs = world.time.nowMs + forMs + PEACE_MS;
-    copying.putBack(site, this.#peaceUntilMs);
+    copying.putBack(sites, this.#peaceUntilMs);
     return true;
   }
 

@@ -75,20 +75,39 @@ export type FederationFault =
   | { readonly kind: 'empty-site'; readonly site: number; readonly isWitness?: boolean }
   /** Its servers are stopped, and somebody keeps a copy of all their disks, in the place of an earlier one. */
   | { readonly kind: 'copy-site'; readonly site: number }
-  /** Its servers are stopped, and started with the disks of that copy. */
-  | { readonly kind: 'put-back-site'; readonly site: number }
+  /**
+   * Its servers are stopped, and started with the disks of that copy; at the same moment those of another one; also
+   * while others are away.
+   */
+  | {
+      readonly kind: 'put-back-site';
+      readonly site: number;
+      readonly beside?: number;
+      readonly mayBeAlone?: boolean;
+    }
   | DecidingFault
   | MovingFault;
 
 /** What operators do about whole datacenters: no fault in itself, but at any moment. */
 export type DecidingFault =
-  | { readonly kind: 'remove-site'; readonly site: number; readonly isForced?: boolean }
-  | { readonly kind: 'allow-site'; readonly site: number; readonly isForced?: boolean }
+  | {
+      readonly kind: 'remove-site' | 'allow-site';
+      readonly site: number;
+      readonly isForced?: boolean;
+      /** By force also while somebody may be made the primary. */
+      readonly isRushed?: boolean;
+    }
   /** Of what was set apart in the datacenter, some is made again, and some forgotten. */
   | { readonly kind: 'settle-fork'; readonly site: number }
   /** An archive of the datacenter is taken, in the place of an earlier one. */
   | { readonly kind: 'save-archive'; readonly site: number }
-  | { readonly kind: 'restore-archive'; readonly site: number };
+  /** That one, or one that no server here wrote, made of it; or that of another datacenter. */
+  | {
+      readonly kind: 'restore-archive';
+      readonly site: number;
+      readonly madeOf?: 'federation' | 'before-the-log';
+      readonly savedAt?: number;
+    };
 
 /** What operators do about the primary: as little a fault. */
 export type MovingFault =
@@ -108,9 +127,18 @@ export interface Fault {
   /**
    * What it is a part of, where that can be left out of a run as a whole: what befalls datacenters that are removed
    * or lose all their disks, a server of an older release that is upgraded, archives that are restored, forks and
-   * what is done about them, or disks that are put back.
+   * what is done about them, disks that are put back, also of two at once or while others are away, or one that is
+   * removed by force while the primary is moved, or archives that are none of this federation.
    */
-  readonly of?: 'exile' | 'upgrade' | 'restore' | 'fork' | 'put-back';
+  readonly of?:
+    | 'exile'
+    | 'upgrade'
+    | 'restore'
+    | 'fork'
+    | 'put-back'
+    | 'absence'
+    | 'rush'
+    | 'foreign';
 }
 
 export type FaultPlan = readonly Fault[];

@@ -15,6 +15,8 @@ export interface Cuts {
   readonly hasNoDeputies?: boolean;
   /** No roles come and go, and no objects are in namespaces that do. */
   readonly hasNoGrants?: boolean;
+  /** No local tokens and logins link to what others write. */
+  readonly hasNoLocalRights?: boolean;
   /** No datacenter is removed, and none loses all its disks. */
   readonly hasNoExiles?: boolean;
   /** No archive is restored. */
@@ -23,6 +25,12 @@ export interface Cuts {
   readonly hasNoForks?: boolean;
   /** No disks are put back. */
   readonly hasNoPutBacks?: boolean;
+  /** No disks are put back while others are away, nor those of two datacenters at once. */
+  readonly hasNoAbsences?: boolean;
+  /** No datacenter is removed by force while the primary is moved. */
+  readonly hasNoRushes?: boolean;
+  /** No archive is restored that is none of this federation. */
+  readonly hasNoForeigners?: boolean;
   /** No server is of an older release at first. */
   readonly areAllNew?: boolean;
 }
@@ -37,6 +45,9 @@ export function cut(options: RunOptions, cuts: Cuts): RunOptions {
       !(of === 'restore' && cuts.hasNoRestores === true) &&
       !(of === 'fork' && cuts.hasNoForks === true) &&
       !(of === 'put-back' && cuts.hasNoPutBacks === true) &&
+      !(of === 'absence' && cuts.hasNoAbsences === true) &&
+      !(of === 'rush' && cuts.hasNoRushes === true) &&
+      !(of === 'foreign' && cuts.hasNoForeigners === true) &&
       !(of === 'upgrade' && cuts.areAllNew === true),
   );
   const { keptCount, ...limits } = options.limits;
@@ -49,6 +60,7 @@ export function cut(options: RunOptions, cuts: Cuts): RunOptions {
         ...federation,
         ...(cuts.hasNoDeputies === true && { hasDeputies: false }),
         ...(cuts.hasNoGrants === true && { hasGrants: false }),
+        ...(cuts.hasNoLocalRights === true && { hasLocalRights: false }),
         ...(cuts.hasNoForks === true && { settlesForks: false }),
         ...(cuts.areAllNew === true && { olderHosts: [] }),
       },
@@ -62,10 +74,14 @@ export function describeCuts(cuts: Cuts): string {
   const {
     hasNoDeputies,
     hasNoGrants,
+    hasNoLocalRights,
     hasNoExiles,
     hasNoRestores,
     hasNoForks,
     hasNoPutBacks,
+    hasNoAbsences,
+    hasNoRushes,
+    hasNoForeigners,
     areAllNew,
   } = cuts;
   return [
@@ -75,10 +91,14 @@ export function describeCuts(cuts: Cuts): string {
     keepsAll === true ? ' --keep-all' : '',
     hasNoDeputies === true ? ' --no-deputies' : '',
     hasNoGrants === true ? ' --no-grants' : '',
+    hasNoLocalRights === true ? ' --no-local-rights' : '',
     hasNoExiles === true ? ' --no-exiles' : '',
     hasNoRestores === true ? ' --no-restores' : '',
     hasNoForks === true ? ' --no-forks' : '',
     hasNoPutBacks === true ? ' --no-put-backs' : '',
+    hasNoAbsences === true ? ' --no-absences' : '',
+    hasNoRushes === true ? ' --no-rushes' : '',
+    hasNoForeigners === true ? ' --no-foreigners' : '',
     areAllNew === true ? ' --all-new' : '',
   ].join('');
 }

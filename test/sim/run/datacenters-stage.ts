@@ -69,6 +69,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
       logout: federation.hasLogouts === true ? write : 0,
       deputy: federation.hasDeputies === true ? 2 * write : 0,
       tenant: federation.hasTenants === true ? 2 * write : 0,
+      localRight: federation.hasLocalRights === true ? 3 * write : 0,
       grant: federation.hasGrants === true ? 2 * write : 0,
     },
   });
@@ -90,8 +91,8 @@ export function datacentersStage({ world, violations, options }: StageParts): St
   const copying: Copying = {
     mayCopy: (site) => copies.mayCopy(site - 1),
     copy: (site) => copies.copy(site - 1),
-    mayPutBack: (site) => copies.mayPutBack(site - 1),
-    putBack: (site, peaceUntilMs) => copies.putBack(site - 1, peaceUntilMs),
+    mayPutBack: (sites, mayBeAlone) => copies.mayPutBack(placesOf(sites), mayBeAlone),
+    putBack: (sites, peaceUntilMs) => copies.putBack(placesOf(sites), peaceUntilMs),
     isCatchingUp: () => checks.isCatchingUp,
   };
   const mover: Mover = {
@@ -106,7 +107,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
         case 'save-archive':
           return archives.save(action.site - 1);
         case 'restore-archive':
-          return archives.restore(action.site - 1);
+          return archives.restore(action);
         case 'settle-fork':
           return forks.settleSome(action.site - 1);
         default:
@@ -148,6 +149,10 @@ function hostsBySize(
     from += size;
     return hosts.slice(from - size, from);
   });
+}
+
+function placesOf(sites: readonly number[]): readonly number[] {
+  return sites.map((site) => site - 1);
 }
 
 function all(keepers: readonly Keeper[]): Keeper {

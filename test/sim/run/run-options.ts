@@ -3,11 +3,14 @@
 
 import type { GroupLimits, GroupTiming } from '../../../cluster/replica/group-limits.ts';
 import { FIRST_LEVEL, NEWEST_LEVEL } from '../../../src/state/commands/feature-levels.ts';
+import { drawAbsences } from '../faults/draw-absences.ts';
 import { drawExiles } from '../faults/draw-exiles.ts';
+import { drawForeigners } from '../faults/draw-foreigners.ts';
 import { drawForks } from '../faults/draw-forks.ts';
 import { drawKinds, drawPlan, type PlanFrame } from '../faults/draw-plan.ts';
 import { drawPutBacks } from '../faults/draw-put-backs.ts';
 import { drawRestores } from '../faults/draw-restores.ts';
+import { drawRushes } from '../faults/draw-rushes.ts';
 import { drawStrangers } from '../faults/draw-strangers.ts';
 import type { Direction, FaultPlan } from '../faults/fault-plan.ts';
 import { Stream } from '../world/stream.ts';
@@ -48,6 +51,8 @@ export interface FederationOptions {
   readonly hasTenants?: boolean;
   /** Roles come and go, and a namespace with policies, roles and tokens; what these tokens may do is asked. */
   readonly hasGrants?: boolean;
+  /** Local tokens and logins link to policies and roles that others write. */
+  readonly hasLocalRights?: boolean;
   /** Operators settle what forks have left, in the end all of it. */
   readonly settlesForks?: boolean;
   /** The datacenter that votes and has no objects, by its number: never the first one. */
@@ -188,6 +193,9 @@ function drawDatacenters(seed: number): RunOptions {
       ...drawRestored(seed, frame),
       ...forks,
       ...(older.olderHosts === undefined ? drawPutBack(seed, frame) : []),
+      ...(older.olderHosts === undefined ? drawAbsent(seed, frame) : []),
+      ...drawRushed(seed, frame),
+      ...drawForeign(seed, frame),
     ],
     patienceMs: 8000,
     federation: {
@@ -269,6 +277,24 @@ function drawPutBack(seed: number, frame: PlanFrame): FaultPlan {
   return stream.chance(1 / 6) ? drawPutBacks(stream, frame) : [];
 }
 
+/** In one seed of ten. From a stream of its own. */
+function drawAbsent(seed: number, frame: PlanFrame): FaultPlan {
+  const stream = new Stream(seed, 'absences');
+  return stream.chance(0.1) ? drawAbsences(stream, frame) : [];
+}
+
+/** In one seed of ten. From a stream of its own. */
+function drawRushed(seed: number, frame: PlanFrame): FaultPlan {
+  const stream = new Stream(seed, 'rushes');
+  return stream.chance(0.1) ? drawRushes(stream, frame) : [];
+}
+
+/** In one seed of twelve. From a stream of its own. */
+function drawForeign(seed: number, frame: PlanFrame): FaultPlan {
+  const stream = new Stream(seed, 'foreigners');
+  return stream.chance(1 / 12) ? drawForeigners(stream, frame) : [];
+}
+
 /** A majority is left. */
 function drawAway(stream: Stream, siteCount: number): readonly number[] {
   if (!stream.chance(0.25)) return [];
@@ -283,7 +309,13 @@ function drawLater(
   siteCount: number,
 ): Pick<
   FederationOptions,
-  'loginTtlMs' | 'hasLogouts' | 'hasDeputies' | 'hasTenants' | 'hasGrants' | 'witnessSite'
+  | 'loginTtlMs'
+  | 'hasLogouts'
+  | 'hasDeputies'
+  | 'hasTenants'
+  | 'hasGrants'
+  | 'hasLocalRights'
+  | 'witnessSite'
 > {
   const stream = new Stream(seed, 'logins');
   const areEnding = stream.chance(0.4);
@@ -295,6 +327,7 @@ function drawLater(
     hasDeputies: new Stream(seed, 'deputies').chance(0.3),
     hasTenants: new Stream(seed, 'tenants').chance(0.3),
     hasGrants: new Stream(seed, 'grants').chance(0.3),
+    hasLocalRights: new Stream(seed, 'local rights').chance(0.2),
     witnessSite: isWitnessed ? siteCount : undefined,
   };
 }

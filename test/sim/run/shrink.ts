@@ -23,10 +23,14 @@ export async function shrink(
   await shrinking.withoutSnapshots();
   await shrinking.withoutDeputies();
   await shrinking.withoutGrants();
+  await shrinking.withoutLocalRights();
   await shrinking.withoutExiles();
   await shrinking.withoutRestores();
   await shrinking.withoutForks();
   await shrinking.withoutPutBacks();
+  await shrinking.withoutAbsences();
+  await shrinking.withoutRushes();
+  await shrinking.withoutForeigners();
   await shrinking.withoutOlder();
   await shrinking.fewerClients();
   await shrinking.fewerFaults();
@@ -71,6 +75,12 @@ class Shrinking {
     if (this.#options.federation?.hasGrants === true) await this.#try({ hasNoGrants: true });
   }
 
+  async withoutLocalRights(): Promise<void> {
+    if (this.#options.federation?.hasLocalRights === true) {
+      await this.#try({ hasNoLocalRights: true });
+    }
+  }
+
   async withoutExiles(): Promise<void> {
     if (this.#options.plan.some(({ of }) => of === 'exile')) await this.#try({ hasNoExiles: true });
   }
@@ -88,6 +98,22 @@ class Shrinking {
   async withoutPutBacks(): Promise<void> {
     if (this.#options.plan.some(({ of }) => of === 'put-back')) {
       await this.#try({ hasNoPutBacks: true });
+    }
+  }
+
+  async withoutAbsences(): Promise<void> {
+    if (this.#options.plan.some(({ of }) => of === 'absence')) {
+      await this.#try({ hasNoAbsences: true });
+    }
+  }
+
+  async withoutRushes(): Promise<void> {
+    if (this.#options.plan.some(({ of }) => of === 'rush')) await this.#try({ hasNoRushes: true });
+  }
+
+  async withoutForeigners(): Promise<void> {
+    if (this.#options.plan.some(({ of }) => of === 'foreign')) {
+      await this.#try({ hasNoForeigners: true });
     }
   }
 

@@ -42,11 +42,12 @@ export interface Copying {
   mayCopy(site: number): boolean;
   /** All its servers are down. */
   copy(site: number): void;
-  mayPutBack(site: number): boolean;
+  /** `mayBeAlone`: also while others are away. */
+  mayPutBack(sites: readonly number[], mayBeAlone: boolean): boolean;
   /** Whether one that was put back lacks what others have: should it start anew meanwhile, it has to hear them. */
   isCatchingUp(): boolean;
-  /** All its servers are down. Nothing else breaks until then. */
-  putBack(site: number, peaceUntilMs: number): void;
+  /** All their servers are down. Nothing else breaks until then. */
+  putBack(sites: readonly number[], peaceUntilMs: number): void;
 }
 
 export interface Stage {

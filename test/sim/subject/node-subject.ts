@@ -233,6 +233,11 @@ function serve(
     clock,
   }: { readonly address: ServedAt['address']; readonly clock: SimProcess['clock'] },
 ): Promise<ServedAt> {
+  // What is left of a body that nobody wants goes with its connection: here there is none.
+  app.addHook('onRequest', ({ raw: { socket } }, _reply, done) => {
+    socket.destroy ??= () => socket;
+    done();
+  });
   served.app = app;
   return Promise.resolve({
     address,

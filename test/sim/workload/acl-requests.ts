@@ -2,6 +2,7 @@
 // by their names, tokens by their accessor ids; both carry a value of their own in their description.
 
 import type { AuthMethodOrigin } from '../../../src/acl/token.ts';
+import { siteName } from '../subject/datacenters-subject.ts';
 import type { HttpAnswer, HttpQuestion } from '../subject/node-subject.ts';
 import { IDENTITY_CONFIG } from './datacenters/identity-cluster.ts';
 import type { ObjectInput, ObjectOutput, Version } from './object-model.ts';
@@ -14,6 +15,8 @@ export type Target =
       readonly name: string;
       /** What its tokens may read, or write, by its value. */
       readonly about: 'key' | 'acl';
+      /** It counts in one of so many datacenters alone, by its value; left out: in all. */
+      readonly siteCount?: number | undefined;
       /** Where it is; left out: in the default one. So of roles and tokens. */
       readonly namespace?: string | undefined;
     }
@@ -23,6 +26,8 @@ export type Target =
       readonly name: string;
       /** The policy that it is linked to while its value says so. */
       readonly policy: string;
+      /** In the place of the policy it has an identity, of one of so many datacenters. */
+      readonly identityOf?: number | undefined;
       readonly namespace?: string | undefined;
     }
   | {
@@ -47,6 +52,9 @@ export type Target =
     }
   | { readonly kind: 'namespace'; readonly key: string; readonly name: string };
 
+/** Of identities. */
+export const SERVICE = 'web';
+
 export type TokenTarget = Extract<Target, { readonly kind: 'token' }>;
 
 /** A token that a login made: nobody writes it, and it ends with its auth method. */
@@ -63,6 +71,14 @@ export interface LoginTarget {
   readonly version: Version;
   /** By the wall clock of whoever is asked it is void after that; Infinity where it does not expire. */
   readonly expiresAtMs: number;
+  /** What its rules gave it. */
+  readonly links: Links;
+}
+
+/** Ids of policies and roles. */
+export interface Links {
+  readonly policies: readonly string[];
+  readonly roles: readonly string[];
 }
 
 /** A local token in a namespace that clients make and delete: it ends with its namespace. */
@@ -88,6 +104,24 @@ export interface RightTarget {
   /** Keys of all that it rests on. */
   readonly rootKeys: readonly string[];
 }
+
+/** What a local token, or one of a login, may do by what all share, which others write. */
+export interface LocalRightTarget {
+  readonly kind: 'local-right';
+  readonly key: string;
+  readonly secret: string;
+  /** Where it lives; undefined: everywhere. */
+  readonly site: number | undefined;
+  readonly links: Links;
+  readonly about: RightAbout;
+  /** Keys of all that it rests on. */
+  readonly rootKeys: readonly string[];
+  /** It ends with its login. */
+  readonly login: LoginTarget | undefined;
+}
+
+/** What is asked: whether a key, or a service, may be written. */
+export type RightAbout = 'key' | 'service';
 
 /** What a client remembers of an object that it saw. */
 export interface Known {
@@ -200,9 +234,16 @@ function bodyOf(target: Target, value: string): Readonly<Record<string, unknown>
       const access = accessOf(value);
       const Rules =
         target.about === 'acl' ? `acl = "${access}"` : `key "x" { policy = "${access}" }`;
-      return { Name: target.name, Description, Rules };
+      const { siteCount } = target;
+      const scope = siteCount === undefined ? {} : { Datacenters: [scopeOf(value, siteCount)] };
+      return { Name: target.name, Description, Rules, ...scope };
     }
     case 'role': {
+      if (target.identityOf !== undefined) {
+        const identity = { ServiceName: SERVICE, Datacenters: [scopeOf(value, target.identityOf)] };
+        const ServiceIdentities = mayWrite(value) ? [identity] : [];
+        return { Name: target.name, Description, ServiceIdentities };
+      }
       const Policies = mayWrite(value) ? [{ Name: target.policy }] : [];
       return { Name: target.name, Description, Policies };
     }
@@ -224,6 +265,11 @@ function bodyOf(target: Target, value: string): Readonly<Record<string, unknown>
 /** Whether a policy of this value lets its tokens write, or a role has its policy. */
 export function mayWrite(value: string): boolean {
   return accessOf(value) === 'write';
+}
+
+/** Of an object that counts in one datacenter, by its value: which. */
+export function scopeOf(value: string, siteCount: number): string {
+  return siteName(Math.floor(Number(value.slice(1)) / 2) % siteCount);
 }
 
 function accessOf(value: string): 'read' | 'write' {

@@ -90,8 +90,10 @@ export class FederationChecks implements SitesWatch {
   #restoring: Behind | undefined;
   /** By place of a datacenter: when its disks were put back. */
   readonly #putBackAtMs = new Map<number, readonly number[]>();
-  /** Whose disks were put back last, and the hash of what it has to come to again: the furthest that others have. */
-  #catchingUp: { readonly place: number; readonly hash: string } | undefined;
+  /** By place of whose disks were put back, the hash of what it has to come to again: the furthest that others have. */
+  readonly #catchingUp = new Map<number, string>();
+  /** Hashes of what no disk had any more when those of two datacenters were put back at once. */
+  readonly #lostByTwo = new Set<string>();
   /** The last entry that says which datacenters there are. */
   #lastList: KnownEntry | undefined;
   /** By name of a datacenter that is removed: the entry that says so. */
@@ -206,15 +208,25 @@ export class FederationChecks implements SitesWatch {
   }
 
   /**
-   * Whether the disks of the datacenter at this place may be put back: all follow one log, know each other, and have
-   * heard of the last reign that this one has promised, and of who takes part.
+   * Whether the disks of the datacenters at these places may be put back: all follow one log, know each other, and
+   * have heard of the last reign that these have promised, and of who takes part. Where it is two at once, or others
+   * are away, one with objects is there and has all that is with others but these.
    */
-  mayPutBack(place: number): boolean {
-    const promised = this.#maxPromised(this.#sites[place]!);
+  mayPutBack(places: readonly number[], away: readonly number[]): boolean {
+    const promised = this.#maxPromised(places.flatMap((place) => this.#sites[place]!));
     const all = this.#sites.flat().map((host) => this.replicationOf(host));
-    const { at: furthest } = this.head(this.#sites.flat()) ?? {};
-    const log = furthest === undefined ? [] : this.chain.upTo(textOf(furthest.cursor.hash));
-    const hashes = new Set(log.map(({ hash }) => hash));
+    const hashes = this.#hashesUpToHead(this.#sites.flat());
+    if (places.length > 1 || away.length > 0) {
+      const others = this.#sites.filter((_, place) => !places.includes(place)).flat();
+      const there = this.#sites.filter((_, place) => ![...places, ...away].includes(place)).flat();
+      const lenders = there.filter((host) => this.replicationOf(host)?.isWitness === false);
+      const lent = this.#hashesUpToHead(lenders);
+      const isLent = (host: SimHost): boolean => {
+        const at = this.replicationOf(host);
+        return at !== undefined && lent.has(textOf(at.cursor.hash));
+      };
+      if (!others.every(isLent)) return false;
+    }
     return all.every((at) => {
       if (at === undefined || at.isDiverged || at.maxEpochPromised < promised) return false;
       // What is beside it is set apart by whoever wrote it, and by nobody else.
@@ -226,21 +238,37 @@ export class FederationChecks implements SitesWatch {
     });
   }
 
-  /** All disks of the datacenter at this place are as they were earlier: what nobody else has is lost. */
-  onPutBack(place: number): void {
-    const times = this.#putBackAtMs.get(place) ?? [];
-    this.#putBackAtMs.set(place, [...times, this.#nowMs()]);
+  #hashesUpToHead(hosts: readonly SimHost[]): ReadonlySet<string> {
+    const { at } = this.head(hosts) ?? {};
+    const log = at === undefined ? [] : this.chain.upTo(textOf(at.cursor.hash));
+    return new Set(log.map(({ hash }) => hash));
+  }
+
+  /** All disks of the datacenters at these places are as they were earlier: what nobody else has is lost. */
+  onPutBack(places: readonly number[]): void {
+    for (const place of places) {
+      const times = this.#putBackAtMs.get(place) ?? [];
+      this.#putBackAtMs.set(place, [...times, this.#nowMs()]);
+    }
+    const names = places.map(siteName);
     const all = this.#sites.flat().flatMap((host) => this.replicationOf(host) ?? []);
     const kept = new Set(all.flatMap((at) => this.#entriesOf(at)));
     for (const known of this.chain.all()) {
-      const isLost = known.site === siteName(place) && !kept.has(known);
+      const isLost = names.includes(known.site) && !kept.has(known);
       if (!isLost || this.chain.isForgotten(known)) continue;
       this.chain.forget(known);
+      if (places.length > 1) this.#lostByTwo.add(known.hash);
       this.#mark(MARKS.lostByPutBack);
     }
-    const others = this.#sites.filter((_, each) => each !== place).flat();
+    const others = this.#sites.filter((_, each) => !places.includes(each)).flat();
     const head = this.head(others);
-    if (head !== undefined) this.#catchingUp = { place, hash: textOf(head.at.cursor.hash) };
+    if (head === undefined) return;
+    for (const place of places) this.#catchingUp.set(place, textOf(head.at.cursor.hash));
+  }
+
+  /** Whether no disk has it any more, because those of two datacenters that a majority needs were put back at once. */
+  wasLostByTwo(known: KnownEntry): boolean {
+    return this.#lostByTwo.has(known.hash) && this.chain.isForgotten(known);
   }
 
   /** Of the log, and what is set apart. */
@@ -267,9 +295,16 @@ export class FederationChecks implements SitesWatch {
 
   /** Whether one whose disks were put back lacks what others had then. */
   get isCatchingUp(): boolean {
-    if (this.#catchingUp === undefined) return false;
-    const { place, hash } = this.#catchingUp;
-    const isThere = this.#sites[place]!.some((host) => {
+    for (const [place, hash] of this.#catchingUp) {
+      if (!this.#hasCaughtUp(place, hash)) continue;
+      this.#catchingUp.delete(place);
+      this.#mark(MARKS.caughtUp);
+    }
+    return this.#catchingUp.size > 0;
+  }
+
+  #hasCaughtUp(place: number, hash: string): boolean {
+    return this.#sites[place]!.some((host) => {
       const at = this.replicationOf(host);
       return (
         at !== undefined &&
@@ -277,10 +312,6 @@ export class FederationChecks implements SitesWatch {
           this.chain.upTo(textOf(at.cursor.hash)).some((known) => known.hash === hash))
       );
     });
-    if (!isThere) return true;
-    this.#catchingUp = undefined;
-    this.#mark(MARKS.caughtUp);
-    return false;
   }
 
   /** Whether what a datacenter had at that moment was lost with all its disks. */
@@ -438,7 +469,7 @@ export class FederationChecks implements SitesWatch {
       // It was on its way when whoever wrote it was put back.
       if (isBack === true && known.site !== site) {
         const place = this.#sites.findIndex((_, each) => siteName(each) === known.site);
-        this.#catchingUp = { place, hash: known.hash };
+        this.#catchingUp.set(place, known.hash);
       }
       const { epoch, seq, body, prevHash } = known.entry;
       seqs.push(seq);

@@ -4,7 +4,9 @@
 import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
 import type { Behind } from '../../checks/federation/global-chain.ts';
 import type { Violations } from '../../checks/violations.ts';
+import type { DecidingFault } from '../../faults/fault-plan.ts';
 import type { SimGroup } from '../../run/sim-group.ts';
+import { siteName } from '../../subject/datacenters-subject.ts';
 import {
   type HttpAnswer,
   type HttpQuestion,
@@ -12,8 +14,10 @@ import {
   MANAGEMENT_SECRET,
 } from '../../subject/node-subject.ts';
 import type { SimHost } from '../../world/sim-host.ts';
+import type { Stream } from '../../world/stream.ts';
 import type { World } from '../../world/world.ts';
 import type { DatacentersWorkload } from './datacenters-workload.ts';
+import { type Foreign, foreignArchive } from './foreign-archive.ts';
 import { placeIn } from './global-history.ts';
 import type { ArchivedTokens } from './local-tokens.ts';
 
@@ -31,7 +35,12 @@ export const MARKS = {
   saved: 'an archive was taken',
   restored: 'an archive was restored',
   refused: 'a secondary was not restored',
+  foreign: 'an archive of another federation was restored',
+  before: 'an archive from before the log began was restored',
+  elsewhere: 'an archive of another datacenter was refused',
 } as const;
+
+type Restore = Omit<Extract<DecidingFault, { readonly kind: 'restore-archive' }>, 'kind'>;
 
 interface Archive {
   readonly bytes: Uint8Array;
@@ -44,6 +53,8 @@ const TIMEOUT_MS = 10_000;
 const TRIES_MS = 20_000;
 /** Done, nobody to do it, not known. */
 const SAID: readonly number[] = [200, 503, 504];
+/** Refused for good. */
+const IS_ELSEWHERE = /^the archive is of datacenter "\S+", this is "\S+": nothing was changed$/;
 const IS_SECONDARY = /^Nothing was written: datacenter \S+ is not the primary /;
 
 export class ArchiveKeeper {
@@ -53,11 +64,13 @@ export class ArchiveKeeper {
   /** One at a time, so that it is known what a restore brings. */
   #isBusy = false;
   #isStopped = false;
+  readonly #stream: Stream;
   changeCount = 0;
   quietAtMs = 0;
 
   constructor(options: ArchiveKeeperOptions) {
     this.#options = options;
+    this.#stream = options.world.stream.fork('foreign archives');
   }
 
   begin(): void {
@@ -83,14 +96,45 @@ export class ArchiveKeeper {
   }
 
   /** False where there is nobody to ask, or nothing to restore. */
-  restore(place: number): boolean {
+  restore({ site, madeOf, savedAt = site }: Restore): boolean {
     const { group, sites } = this.#options;
-    const leader = group.leader(sites[place]!);
-    const archive = this.#archives.get(place);
+    const leader = group.leader(sites[site - 1]!);
+    const archive = this.#archives.get(savedAt - 1);
     if (leader === undefined || archive === undefined) return false;
     if (this.#isBusy || this.#isStopped) return false;
-    void this.#restore(place, leader, archive);
+    if (savedAt !== site) void this.#refuse(leader, archive);
+    else if (madeOf === undefined) void this.#restore(site - 1, leader, archive);
+    else void this.#restoreForeign(site - 1, leader, { archive, madeOf });
     return true;
+  }
+
+  /** One of another datacenter: nothing comes of it, wherever it is restored. */
+  async #refuse(host: SimHost, { bytes }: Archive): Promise<void> {
+    const { violations, world } = this.#options;
+    const answer = await this.#ask(host, { method: 'PUT', path: '/v1/snapshot', bytes });
+    if (answer === undefined) return;
+    violations.require(answer.status !== 200, 'answers', () => {
+      return `${host.name} restored an archive of another datacenter`;
+    });
+    if (IS_ELSEWHERE.test(answer.text)) world.trace.mark(MARKS.elsewhere);
+  }
+
+  async #restoreForeign(
+    place: number,
+    host: SimHost,
+    { archive, madeOf }: { readonly archive: Archive; readonly madeOf: Foreign },
+  ): Promise<void> {
+    const { world } = this.#options;
+    this.#isBusy = true;
+    const { bytes, objects } = await foreignArchive(archive.bytes, {
+      ...{ foreign: madeOf, datacenter: siteName(place), stream: this.#stream },
+    });
+    // Local tokens of this datacenter are in none.
+    const { known } = archive.tokens;
+    const states = new Map([...known].map((id) => [id, 'gone' as const]));
+    const made = { bytes, objects, tokens: { known, states } };
+    if (await this.#restore(place, host, made))
+      world.trace.mark(madeOf === 'federation' ? MARKS.foreign : MARKS.before);
   }
 
   async #save(place: number, host: SimHost): Promise<void> {
@@ -104,7 +148,8 @@ export class ArchiveKeeper {
     this.#archives.set(place, { bytes: answer.bytes, objects, tokens: archived() });
   }
 
-  async #restore(place: number, host: SimHost, archive: Archive): Promise<void> {
+  /** True when it was answered that it is done. */
+  async #restore(place: number, host: SimHost, archive: Archive): Promise<boolean> {
     const { checks, workload, world } = this.#options;
     this.#isBusy = true;
     this.quietAtMs = world.time.nowMs + TRIES_MS;
@@ -126,6 +171,7 @@ export class ArchiveKeeper {
     }
     workload.endRestore(place, answer?.status === 200 ? tokens : undefined);
     this.#isBusy = false;
+    return answer?.status === 200;
   }
 
   async #ask(
@@ -145,8 +191,9 @@ export class ArchiveKeeper {
     const { method, path } = question;
     const says = method === 'GET' ? `${text.length} characters` : text;
     world.trace.note('archive', host.name, status, () => `${method}: ${status} ${says}`);
+    const isRefused = status === 400 && IS_ELSEWHERE.test(text);
     const hasEnded = status === 500 && host.process === undefined;
-    violations.require(SAID.includes(status) || hasEnded, 'answers', () => {
+    violations.require(SAID.includes(status) || isRefused || hasEnded, 'answers', () => {
       return `${method} ${path} at ${host.name} was answered ${status} ${says}`;
     });
     return reply.value;

@@ -36,6 +36,8 @@ export const MARKS = {
   nobody: 'nobody was primary, because the last one had lost its reign',
   referred: 'who is primary no more said how it goes on',
   goneOn: 'the datacenter was elected that a primary had named',
+  putBackTwo: 'the disks of two datacenters were put back at once',
+  putBackAlone: 'disks were put back while another datacenter was away',
   givenUp: 'a restore that a witness alone had heard of was given up, as a refusal said',
 } as const;
 
@@ -108,27 +110,48 @@ export class CopyKeeper {
   }
 
   /**
-   * Whether the disks of the datacenter at this place may be put back, by what is promised to whoever does it: all
-   * others are there and can be heard, nobody is about to decide anything, and each knows of the last reign that this
-   * one promised, so that it is not asked for that promise again.
+   * Whether the disks of the datacenters at these places may be put back, by what is promised to whoever does it: all
+   * others are there and can be heard, or are away with nothing that those who are there have not; nobody is about to
+   * decide anything, and each knows of the last reign that these promised, so that it is not asked for that promise
+   * again.
    */
-  mayPutBack(place: number): boolean {
-    const { checks, isBusy, sites, world } = this.#options;
-    const areThere = world.hosts.every(({ process }) => process?.isFrozen === false);
+  mayPutBack(places: readonly number[], mayBeAlone: boolean): boolean {
+    const { checks, isBusy, sites } = this.#options;
+    const away = mayBeAlone ? this.#away(places) : [];
+    const there = sites.filter((_, place) => !away.includes(place)).flatMap(({ hosts }) => hosts);
     return (
-      this.#copies.has(place) &&
-      areThere &&
+      places.every((place) => this.#copies.has(place)) &&
+      there.every(({ process }) => process?.isFrozen === false) &&
       !isBusy() &&
       !checks.isCatchingUp &&
-      checks.mayPutBack(place) &&
-      this.#canBeHeard(sites[place]!.hosts)
+      checks.mayPutBack(places, away) &&
+      this.#canBeHeard(
+        places.flatMap((place) => sites[place]!.hosts),
+        there,
+      )
     );
   }
 
-  #canBeHeard(hosts: readonly SimHost[]): boolean {
-    const { net, hosts: all } = this.#options.world;
+  /** Of all but these, those whose servers are down, or cut off from everybody else: nothing comes to them. */
+  #away(but: readonly number[]): readonly number[] {
+    const { sites, world } = this.#options;
+    return [...sites.keys()].filter((place) => {
+      const { hosts } = sites[place]!;
+      const others = world.hosts.filter((host) => !hosts.includes(host));
+      const isCutOff = hosts.every((host) =>
+        others.every(({ name }) => {
+          return world.net.link(host.name, name).isCut && world.net.link(name, host.name).isCut;
+        }),
+      );
+      const areDown = hosts.every(({ process }) => process === undefined);
+      return !but.includes(place) && (areDown || isCutOff);
+    });
+  }
+
+  #canBeHeard(hosts: readonly SimHost[], there: readonly SimHost[]): boolean {
+    const { net } = this.#options.world;
     return hosts.every((host) =>
-      all.every((other) =>
+      there.every((other) =>
         [net.link(host.name, other.name), net.link(other.name, host.name)].every((link) => {
           return (
             host === other || (link.isOpen && link.lossRate === 0 && link.meanMs < LINE_MAX_MS)
@@ -138,24 +161,35 @@ export class CopyKeeper {
     );
   }
 
-  /** All its servers are down. Nothing else breaks until then, and nobody is left behind for good. */
-  putBack(place: number, peaceUntilMs: number): void {
-    const { checks, group, sites, workload, world } = this.#options;
-    const { hosts, checks: known, tokens } = this.#copies.get(place)!;
-    const isFirst = isPrimaryOn(checks, sites[place]!.hosts);
+  /** All their servers are down. Nothing else breaks until then, and nobody is left behind for good. */
+  putBack(places: readonly number[], peaceUntilMs: number): void {
+    const { checks, sites, workload, world } = this.#options;
+    if (places.length > 1) world.trace.mark(MARKS.putBackTwo);
+    if (this.#away(places).length > 0) world.trace.mark(MARKS.putBackAlone);
+    for (const place of places) {
+      const isFirst = isPrimaryOn(checks, sites[place]!.hosts);
+      this.#putDisksBack(place);
+      world.trace.mark(isFirst ? MARKS.putBackPrimary : MARKS.putBack);
+    }
+    checks.onPutBack(places);
+    for (const place of places) {
+      workload.beginRestore(place);
+      workload.endRestore(place, this.#copies.get(place)!.tokens);
+    }
+    this.changeCount += 1;
+    this.quietAtMs = peaceUntilMs;
+    if (!this.#isFollowing) void this.#follow();
+  }
+
+  #putDisksBack(place: number): void {
+    const { group, sites } = this.#options;
+    const { hosts, checks: known } = this.#copies.get(place)!;
     for (const [host, copy] of hosts) {
       host.putBackDisk(copy);
       group.damaged.delete(host);
     }
     // The copy is still there, and may be put back again.
     sites[place]!.renew(known.copy());
-    checks.onPutBack(place);
-    workload.beginRestore(place);
-    workload.endRestore(place, tokens);
-    this.changeCount += 1;
-    this.quietAtMs = peaceUntilMs;
-    world.trace.mark(isFirst ? MARKS.putBackPrimary : MARKS.putBack);
-    if (!this.#isFollowing) void this.#follow();
   }
 
   /** Never resolves. */

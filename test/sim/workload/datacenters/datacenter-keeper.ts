@@ -33,6 +33,7 @@ export interface DatacenterKeeperOptions {
 /** Corners that a long series of runs must have been in. */
 export const MARKS = {
   removed: 'a datacenter was removed',
+  rushed: 'a datacenter was removed by force while the primary was moved',
   removedByForce: 'a datacenter was removed by force',
   allowedByForce: 'a datacenter was allowed by force',
   allowed: 'a datacenter that was removed was allowed',
@@ -61,6 +62,8 @@ const IS_FOR_GOOD = /where one of them is lost for good, force it$/;
 interface How {
   readonly kind: 'remove-site' | 'allow-site';
   readonly isForced: boolean;
+  /** By force also while somebody may be made the primary. */
+  readonly isRushed: boolean;
 }
 
 export class DatacenterKeeper {
@@ -96,9 +99,11 @@ export class DatacenterKeeper {
     kind,
     site,
     isForced = false,
+    isRushed = false,
   }: Extract<DecidingFault, { kind: 'remove-site' | 'allow-site' }>): boolean {
     this.#noteBack();
-    if (isForced && !this.#mayForce(site - 1)) return false;
+    const how = { kind, isForced, isRushed };
+    if (isForced && !this.#mayForce(site - 1, how)) return false;
     if (kind === 'remove-site' && [...this.#missing].some((place) => place !== site - 1)) {
       return false;
     }
@@ -106,20 +111,20 @@ export class DatacenterKeeper {
       (host) => !this.#options.sites[site - 1]!.includes(host),
     );
     if (others.every(({ process }) => process === undefined)) return false;
-    const how = { kind, isForced };
     void this.#until(site - 1, how, others);
     return true;
   }
 
   /**
-   * Whoever forces knows that no other one is being made the primary, and that the last change of who votes is with a
-   * majority: two that nobody else has heard of may leave two majorities.
+   * Whoever forces knows that the last change of who votes is with a majority: two that nobody else has heard of may
+   * leave two majorities. Mostly also that no other one is being made the primary: the removal goes with the reign
+   * that decided it.
    */
-  #mayForce(place: number): boolean {
+  #mayForce(place: number, { isRushed }: Pick<How, 'isRushed'>): boolean {
     const { checks, isMoving, world } = this.#options;
     const isAlone =
       [...this.#missing].every((each) => each === place) && !this.#mayBeDeciding(place);
-    return isAlone && !isMoving() && checks.isListKnown(world.hosts);
+    return isAlone && (isRushed || !isMoving()) && checks.isListKnown(world.hosts);
   }
 
   /**
@@ -192,10 +197,10 @@ export class DatacenterKeeper {
       if (at === undefined || !isPrimary(at)) continue;
       const listed = at.datacenters.find(({ name }) => name === siteName(place));
       if (listed?.isRemoved === true) {
-        await this.#ask(place, { kind: 'allow-site', isForced: false }, leader);
+        await this.#ask(place, { kind: 'allow-site', isForced: false, isRushed: false }, leader);
       } else if (listed !== undefined && this.#isAnother(place, at, listed)) {
-        const isForced = this.#toForce.has(place) && this.#mayForce(place);
-        await this.#ask(place, { kind: 'remove-site', isForced }, leader);
+        const isForced = this.#toForce.has(place) && this.#mayForce(place, { isRushed: false });
+        await this.#ask(place, { kind: 'remove-site', isForced, isRushed: false }, leader);
       }
     }
   }
@@ -211,7 +216,7 @@ export class DatacenterKeeper {
 
   async #until(place: number, how: How, others: readonly SimHost[]): Promise<void> {
     for (let attempt = 0; attempt < ATTEMPTS_MAX && !this.#isStopped; attempt += 1) {
-      if (how.isForced && !this.#mayForce(place)) return;
+      if (how.isForced && !this.#mayForce(place, how)) return;
       const isDecided = await this.#ask(place, how, this.#stream.pick(others));
       if (isDecided) return;
       await this.#pause(RETRY_MS);
@@ -243,14 +248,15 @@ export class DatacenterKeeper {
     return isDone;
   }
 
-  #isDone({ kind, isForced }: How, { status, text }: HttpAnswer): boolean {
-    const { world } = this.#options;
+  #isDone({ kind, isForced, isRushed }: How, { status, text }: HttpAnswer): boolean {
+    const { isMoving, world } = this.#options;
     if (status === 200) {
       // False: it was so before, by an earlier try of the same.
       if (text !== 'true') return true;
       this.changeCount += 1;
       const isRemoval = kind === 'remove-site';
       world.trace.mark(isRemoval ? MARKS.removed : MARKS.allowed);
+      if (isForced && isRushed && isRemoval && isMoving()) world.trace.mark(MARKS.rushed);
       if (isForced) world.trace.mark(isRemoval ? MARKS.removedByForce : MARKS.allowedByForce);
       return true;
     }

@@ -38,6 +38,8 @@ import type { GlobalConsistency } from './global-history.ts';
 import { GlobalJudge } from './global-judge.ts';
 import { type Client, GlobalSessions } from './global-sessions.ts';
 import { clearingOf, GRANT_TARGETS, GRANTS } from './grants.ts';
+import { LocalRightClients } from './local-right-clients.ts';
+import { localRootsOf } from './local-rights.ts';
 import { type ArchivedTokens, LocalTokens } from './local-tokens.ts';
 import { LOGIN_METHODS, Logins } from './logins.ts';
 import { HOMES, Tenants } from './tenants.ts';
@@ -54,6 +56,7 @@ export type DatacentersOperation =
   | 'logout'
   | 'deputy'
   | 'tenant'
+  | 'localRight'
   | 'grant';
 
 export interface DatacentersWorkloadOptions {
@@ -96,6 +99,7 @@ export class DatacentersWorkload implements Workload {
   readonly #local: LocalTokens;
   readonly #logins: Logins;
   readonly #tenants: Tenants;
+  readonly #localRights: LocalRightClients;
   #clientCount = 0;
   #deputyWrites = 0;
   #localCount = 0;
@@ -106,6 +110,7 @@ export class DatacentersWorkload implements Workload {
     this.#loop = new ClientLoop({ world, thinkMs, next: (client) => this.#next(client) });
     this.#asking = new Asking(options);
     const numbers = Array.from({ length: options.keyCount }, (_, place) => place + 1);
+    const roots = localRootsOf(sites.length);
     this.#targets = [
       ...numbers.flatMap((number) => [policyTarget(number), tokenTarget(number, `p${number}`)]),
       ...LOGIN_METHODS.map(({ name, locality }) => {
@@ -114,6 +119,7 @@ export class DatacentersWorkload implements Workload {
       ...(options.weights.deputy > 0 ? DEPUTY_TARGETS : []),
       ...(options.weights.tenant > 0 ? HOMES : []),
       ...(options.weights.grant > 0 ? GRANT_TARGETS : []),
+      ...(options.weights.localRight > 0 ? roots.targets : []),
     ];
     const asked = {
       sites: sites.map(({ hosts }) => hosts),
@@ -122,9 +128,14 @@ export class DatacentersWorkload implements Workload {
       ask: (host: SimHost, question: HttpQuestion) => this.#asking.ask(host, question),
     };
     this.#local = new LocalTokens(asked);
-    this.#logins = new Logins({
+    const loggedIn = {
       ...asked,
-      originOf: (hosts, accessorId) => checks.originOf(hosts, accessorId),
+      originOf: (hosts: readonly SimHost[], accessorId: string) =>
+        checks.originOf(hosts, accessorId),
+    };
+    this.#logins = new Logins({
+      ...{ ...loggedIn, methods: LOGIN_METHODS },
+      bind: () => ({ BindType: 'service', BindName: 'web' }),
     });
     this.#tenants = new Tenants({
       ...asked,
@@ -133,6 +144,12 @@ export class DatacentersWorkload implements Workload {
     });
     const parts = { asking: this.#asking, logins: this.#logins, tenants: this.#tenants };
     this.#sessions = new GlobalSessions({ world, checks, violations, ...parts });
+    this.#localRights = new LocalRightClients({
+      ...loggedIn,
+      world,
+      roots,
+      sessions: this.#sessions,
+    });
   }
 
   get counts(): Readonly<Record<string, number>> {
@@ -143,6 +160,7 @@ export class DatacentersWorkload implements Workload {
       ...this.#local.counts,
       ...this.#logins.counts,
       ...this.#tenants.counts,
+      ...this.#localRights.counts,
       entries: checks.chain.size,
       comparedObjects: checks.comparedCount,
     };
@@ -166,7 +184,13 @@ export class DatacentersWorkload implements Workload {
   /** All disks of the datacenter at this place are lost, and what it alone had. */
   onEmptied(site: number): void {
     this.#local.lose(site);
+    this.#loseAtHome(site);
+  }
+
+  /** What the datacenter at this place has alone, nobody knows any more. */
+  #loseAtHome(site: number): void {
     this.#sessions.lose(site);
+    this.#localRights.lose(site);
   }
 
   /** As `LocalTokens`. */
@@ -177,13 +201,13 @@ export class DatacentersWorkload implements Workload {
   /** An archive of the datacenter at this place is being restored. */
   beginRestore(site: number): void {
     this.#local.beginRestore(site);
-    this.#sessions.lose(site);
+    this.#loseAtHome(site);
   }
 
   /** As `LocalTokens`. */
   endRestore(site: number, archived: ArchivedTokens | undefined): void {
     this.#local.endRestore(site, archived);
-    this.#sessions.lose(site);
+    this.#loseAtHome(site);
   }
 
   async probe(all: readonly SimHost[], timeoutMs: number): Promise<readonly string[]> {
@@ -201,6 +225,7 @@ export class DatacentersWorkload implements Workload {
         this.#sessions.read(client, target, 'default', host),
       );
       const shown = await triedUntil(tries, () => this.#local.presentAll(site, host));
+      const areJudged = await this.#localRights.askAll(client, host, { site, tries });
       const isReaped = await triedUntil(tries, () => {
         return Promise.resolve(this.#logins.isReaped(host, hosts) && this.#tenants.isReaped(host));
       });
@@ -208,6 +233,7 @@ export class DatacentersWorkload implements Workload {
         ...(wrote ? [] : [`a write through ${host.name}`]),
         ...(read ? [] : [`a read at ${host.name}`]),
         ...(shown ? [] : [`local tokens at ${host.name}`]),
+        ...(areJudged ? [] : [`rights of linked tokens at ${host.name}`]),
         ...(isReaped
           ? []
           : [
@@ -284,6 +310,9 @@ export class DatacentersWorkload implements Workload {
         return;
       case 'tenant':
         await this.#asTenant(client, consistency, host);
+        return;
+      case 'localRight':
+        await this.#localRights.next(client, consistency);
         return;
       case 'grant':
         await this.#aboutGrant(client, consistency, host);

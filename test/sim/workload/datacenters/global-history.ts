@@ -2,7 +2,13 @@
 
 import type { AckLevel } from '../../../../src/service/call.ts';
 import type { HttpAnswer } from '../../subject/node-subject.ts';
-import type { LoginTarget, RightTarget, Target, TenantTarget } from '../acl-requests.ts';
+import type {
+  LocalRightTarget,
+  LoginTarget,
+  RightTarget,
+  Target,
+  TenantTarget,
+} from '../acl-requests.ts';
 import type { ObjectInput, ObjectOutput } from '../object-model.ts';
 
 /** A place in the global log, as answers tell it. */
@@ -39,7 +45,7 @@ export interface GlobalWrite {
 export type GlobalConsistency = 'default' | 'stale' | 'position';
 
 /** What a read may be about. */
-export type ReadTarget = Target | LoginTarget | TenantTarget | RightTarget;
+export type ReadTarget = Target | LoginTarget | TenantTarget | RightTarget | LocalRightTarget;
 
 export interface GlobalRead {
   readonly kind: 'object' | 'presented' | 'authorized';

@@ -227,7 +227,8 @@ export class GlobalJudge {
     const { checks, forks, hosts, violations } = this.#options;
     const says = (): string => `${what} acknowledged by ${ack} at ${at.epoch}.${at.seq},`;
     if (known !== undefined && this.#onChain.has(known.hash)) return;
-    if (ack !== 'primary' && !this.#wasForced(at)) {
+    const isLostByTwo = known !== undefined && checks.wasLostByTwo(known);
+    if (ack !== 'primary' && !this.#wasForced(at) && !isLostByTwo) {
       violations.add('G4 majority', `${says()} is not in the log that is left`);
       return;
     }
@@ -327,13 +328,18 @@ export class GlobalJudge {
   }
 
   /** What is not in the log any more could be read where it was written, until that was known there. */
-  #wasSetApart({ target, output }: GlobalRead): boolean {
+  #wasSetApart({ target, output }: Pick<GlobalRead, 'target' | 'output'>): boolean {
     if (target.kind === 'login') {
       const { accessorId, isLocal, method } = target;
       const key = `auth-method ${method.name}`;
       if (isLocal && this.#phases.wasBroughtBack(key, method.createIndex)) return true;
       if (isLocal && output.kind === 'missing' && this.#mayHaveLeft(key)) return true;
       return this.#apart.hasHolder(key) || this.#apart.hasToken(accessorId);
+    }
+    if (target.kind === 'local-right') {
+      const { login, rootKeys } = target;
+      if (login !== undefined && this.#wasSetApart({ target: login, output })) return true;
+      return output.kind === 'found' && this.#apart.hasAny(rootKeys);
     }
     if (target.kind === 'tenant') {
       const key = `namespace ${target.namespace}`;
@@ -367,7 +373,7 @@ export class GlobalJudge {
     this.#requireHad(read);
     const { kind, target, output, asked, returnMs, consistency } = read;
     const floor = this.#floorOf(read);
-    const phases = this.#phases.of(target);
+    const phases = this.#phases.of(target, siteName(asked.site));
     const fit = phases.find(({ version, from }, place) => {
       const until = phases[place + 1]?.from ?? Number.POSITIVE_INFINITY;
       const isFit = until > Math.max(from, floor) && fits(version, output);

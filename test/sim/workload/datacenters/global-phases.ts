@@ -82,12 +82,18 @@ export class GlobalPhases {
 
   /** Whether the object was this at any place of it. */
   wasEver(target: Target, version: Version): boolean {
-    return this.of(target).some(({ from, version: each }) => {
+    return this.of(target, '').some(({ from, version: each }) => {
       return from > 0 && each?.value === version?.value && each?.index === version?.index;
     });
   }
 
-  of(target: ReadTarget): readonly Phase[] {
+  /** `site`: the name of the datacenter that is asked. */
+  of(target: ReadTarget, site: string): readonly Phase[] {
+    if (target.kind === 'local-right') {
+      const { about, links, login } = target;
+      const rights = this.#rights.ofLinks(links, { about, site });
+      return login === undefined ? rights : within(this.#ofLogin(login), rights);
+    }
     if (target.kind === 'right') return this.#rights.of(target.token.accessorId);
     if (target.kind === 'login') return this.#ofLogin(target);
     if (target.kind === 'tenant') return this.#ofTenant(target);
@@ -160,7 +166,7 @@ export class GlobalPhases {
 
   #take(seq: number, key: Uint8Array, value: Uint8Array | undefined): void {
     const row = textOf(key);
-    this.#rights.take(key[0]!, row, value);
+    this.#rights.take(seq, key[0]!, row, value);
     if (value === undefined) {
       this.#policies.delete(row);
       const holder = this.#holderByRow.get(row);
@@ -229,6 +235,16 @@ export class GlobalPhases {
     phases.push(phase);
     this.#byKey.set(key, phases);
   }
+}
+
+/** What the inner ones say while there is the outer one. */
+function within(outer: readonly Phase[], inner: readonly Phase[]): readonly Phase[] {
+  const at = (phases: readonly Phase[], seq: number): Version =>
+    phases.findLast(({ from }) => from <= seq)?.version ?? null;
+  const froms = [...outer, ...inner].map(({ from }) => from);
+  return [...new Set(froms)]
+    .sort((left, right) => left - right)
+    .map((from) => ({ from, version: at(outer, from) === null ? null : at(inner, from) }));
 }
 
 /** What makes the one of the other. */

@@ -2,7 +2,7 @@
 
 import type { HttpQuestion } from '../../subject/node-subject.ts';
 import type { Stream } from '../../world/stream.ts';
-import { outputOf } from '../acl-requests.ts';
+import { outputOf, type RightAbout, SERVICE } from '../acl-requests.ts';
 import { type Came, cameAs } from '../came.ts';
 import type { ObjectInput } from '../object-model.ts';
 import type { GlobalConsistency, Place } from './global-history.ts';
@@ -42,11 +42,13 @@ export function pathAt(
 }
 
 /** May a token write? */
-export const MAY_WRITE: Question = {
-  method: 'POST',
-  path: '/v1/internal/acl/authorize',
-  body: [{ Resource: 'key', Segment: 'x', Access: 'write' }],
-};
+export function mayWriteQuestion(about: RightAbout): Question {
+  const Segment = about === 'key' ? 'x' : SERVICE;
+  return {
+    ...{ method: 'POST', path: '/v1/internal/acl/authorize' },
+    body: [{ Resource: about, Segment, Access: 'write' }],
+  };
+}
 
 /** What the answer says of whoever presents the token that it is about. */
 export function decisionIn(input: ObjectInput, came: Came): ReturnType<typeof outputOf> {

@@ -7,7 +7,7 @@ import type { Token } from '../../../../src/acl/token.ts';
 import { POLICIES, ROLES, TOKENS } from '../../../../src/state/rows/objects.ts';
 import { decodeRecord } from '../../../../src/state/rows/record-codec.ts';
 import { ROW } from '../../../../src/state/rows/tables.ts';
-import { mayWrite } from '../acl-requests.ts';
+import { type Links, mayWrite, type RightAbout, SERVICE } from '../acl-requests.ts';
 import type { Version } from '../object-model.ts';
 
 /** Decisions, as if they were versions of an object: they have no index. */
@@ -27,14 +27,22 @@ export class GlobalRights {
   readonly #roles = new Map<string, Role>();
   readonly #tokens = new Map<string, Token>();
   readonly #phasesById = new Map<string, Phase[]>();
+  /** By id: what a policy or role was from one seq on, until the next. */
+  readonly #policyPhases = new Map<string, Was<Policy>[]>();
+  readonly #rolePhases = new Map<string, Was<Role>[]>();
   #hasChanged = false;
 
   /** One row of an entry; undefined: it was deleted. */
-  take(kind: number, row: string, value: Uint8Array | undefined): void {
-    if (kind === ROW.policy)
-      keep(this.#policies, row, value && decodeRecord(POLICIES.codec, value));
-    else if (kind === ROW.role) keep(this.#roles, row, value && decodeRecord(ROLES.codec, value));
-    else if (kind === ROW.token)
+  take(seq: number, kind: number, row: string, value: Uint8Array | undefined): void {
+    if (kind === ROW.policy) {
+      const policy = value && decodeRecord(POLICIES.codec, value);
+      noteWas(this.#policyPhases, policy ?? this.#policies.get(row), { from: seq, object: policy });
+      keep(this.#policies, row, policy);
+    } else if (kind === ROW.role) {
+      const role = value && decodeRecord(ROLES.codec, value);
+      noteWas(this.#rolePhases, role ?? this.#roles.get(row), { from: seq, object: role });
+      keep(this.#roles, row, role);
+    } else if (kind === ROW.token)
       keep(this.#tokens, row, value && decodeRecord(TOKENS.codec, value));
     else return;
     this.#hasChanged = true;
@@ -61,6 +69,41 @@ export class GlobalRights {
     return this.#phasesById.get(accessorId) ?? [NEVER];
   }
 
+  /** Whether whoever links to these may write in a datacenter, from one seq on until the next. */
+  ofLinks(
+    { policies, roles }: Links,
+    { about, site }: { readonly about: RightAbout; readonly site: string },
+  ): readonly Phase[] {
+    const roleChanges = roles.flatMap((id) => this.#rolePhases.get(id) ?? []);
+    const byRoles = roleChanges.flatMap(({ object }) => object?.policies ?? []);
+    const policyChanges = [...new Set([...policies, ...byRoles])].flatMap((id) => {
+      return this.#policyPhases.get(id) ?? [];
+    });
+    const froms = [
+      0,
+      ...roleChanges.map(({ from }) => from),
+      ...policyChanges.map(({ from }) => from),
+    ];
+    return [...new Set(froms)]
+      .sort((left, right) => left - right)
+      .map((from) => {
+        const having = roles.flatMap((id) => wasAt(this.#rolePhases, id, from) ?? []);
+        const linked = [...policies, ...having.flatMap((role) => role.policies)];
+        const isAllowed =
+          about === 'key'
+            ? linked.some((id) => {
+                const policy = wasAt(this.#policyPhases, id, from);
+                return policy !== undefined && counts(policy, site) && mayWrite(policy.description);
+              })
+            : having.some(({ serviceIdentities }) => {
+                return serviceIdentities.some((identity) => {
+                  return identity.serviceName === SERVICE && counts(identity, site);
+                });
+              });
+        return { from, version: isAllowed ? ALLOWED : DENIED };
+      });
+  }
+
   /** Links to what is gone give nothing, nor does a policy of the default namespace in another one. */
   #decision({ namespace, policies, roles }: Token): Version {
     const byRole = [...this.#roles.values()].filter(({ id }) => roles.includes(id));
@@ -71,6 +114,38 @@ export class GlobalRights {
     });
     return isAllowed ? ALLOWED : DENIED;
   }
+}
+
+interface Was<T> {
+  readonly from: number;
+  readonly object: T | undefined;
+}
+
+function noteWas<T extends { readonly id: string }>(
+  phases: Map<string, Was<T>[]>,
+  known: T | undefined,
+  was: Was<T>,
+): void {
+  if (known === undefined) return;
+  const all = phases.get(known.id) ?? [];
+  all.push(was);
+  phases.set(known.id, all);
+}
+
+function wasAt<T>(
+  phases: ReadonlyMap<string, readonly Was<T>[]>,
+  id: string,
+  seq: number,
+): T | undefined {
+  return phases.get(id)?.findLast(({ from }) => from <= seq)?.object;
+}
+
+/** In that datacenter. */
+function counts(
+  { datacenters }: { readonly datacenters: readonly string[] },
+  site: string,
+): boolean {
+  return datacenters.length === 0 || datacenters.includes(site);
 }
 
 function keep<T>(table: Map<string, T>, row: string, object: T | undefined): void {

@@ -10,6 +10,7 @@ import {
   headersOf,
   type Known,
   knownFrom,
+  type LocalRightTarget,
   type LoginTarget,
   type RightTarget,
   readQuestion,
@@ -36,7 +37,7 @@ import {
 } from './global-history.ts';
 import {
   decisionIn,
-  MAY_WRITE,
+  mayWriteQuestion,
   outputFor,
   pathAt,
   type Question,
@@ -66,6 +67,8 @@ export const MARKS = {
   withheld: 'a deputy lost its right and was told that it had written',
   allowed: 'a token was allowed by its policy',
   allowedByRole: 'a token was allowed by its role',
+  allowedAtHome: 'a linked token of one datacenter was allowed',
+  deniedAtHome: 'a linked token of one datacenter was denied',
   condition: 'a write on a condition took effect',
   mismatch: 'a write on a condition was refused',
 } as const;
@@ -334,7 +337,17 @@ export class GlobalSessions implements GlobalHistory {
     wish: { readonly target: RightTarget; readonly consistency: GlobalConsistency },
   ): Promise<void> {
     const { secret } = wish.target.token;
-    await this.#observe(client, host, { ...wish, question: MAY_WRITE, secret });
+    await this.#observe(client, host, { ...wish, question: mayWriteQuestion('key'), secret });
+  }
+
+  /** The same of one that others' objects give its right. True when it was answered. */
+  askLocalRight(
+    client: Client,
+    host: SimHost,
+    wish: { readonly target: LocalRightTarget; readonly consistency: GlobalConsistency },
+  ): Promise<boolean> {
+    const { about, secret } = wish.target;
+    return this.#observe(client, host, { ...wish, question: mayWriteQuestion(about), secret });
   }
 
   async #observe(
@@ -367,22 +380,21 @@ export class GlobalSessions implements GlobalHistory {
     });
     const isPresented = secret !== MANAGEMENT_SECRET;
     const input = { kind: 'read', key: target.key } as const;
-    const isRight = target.kind === 'right';
+    const isRight = target.kind === 'right' || target.kind === 'local-right';
     const output = isRight
       ? decisionIn(input, came)
       : outputFor(isPresented ? 'self' : 'manager', input, came);
     if (output === 'impossible') this.#asking.complain(path, host, came);
-    const isHome = target.kind === 'tenant' || (target.kind === 'login' && target.isLocal);
+    const isHome = isOfOneSite(target);
     if (isHome && lossCount !== this.#lossCounts.get(asked.site)) return false;
     if (typeof output === 'string' || typeof came === 'string') {
       this.counts.unread += 1;
       return false;
     }
     this.counts.reads += 1;
-    const isShared = target.kind !== 'login' && target.kind !== 'tenant' && target.kind !== 'right';
-    if (!isPresented && isShared) this.#learn(client, target, came);
-    if (isRight && output.kind === 'found' && output.value === ALLOWED.value)
-      this.#world.trace.mark(target.token.role === undefined ? MARKS.allowed : MARKS.allowedByRole);
+    if (!isPresented && isWritten(target)) this.#learn(client, target, came);
+    if (isRight && output.kind === 'found')
+      this.#markRight(target, { isAllowed: output.value === ALLOWED.value });
     if (target.kind === 'tenant' && output.kind === 'missing') {
       if (this.#tenants.isEnding(target)) return true;
       this.#world.trace.mark(MARKS.tenant);
@@ -401,6 +413,17 @@ export class GlobalSessions implements GlobalHistory {
     const at = placeIn(came);
     this.reads.push({ kind, target, consistency, from, asked, at, callMs, returnMs, output });
     return true;
+  }
+
+  #markRight(
+    target: RightTarget | LocalRightTarget,
+    { isAllowed }: { readonly isAllowed: boolean },
+  ): void {
+    const { trace } = this.#world;
+    if (target.kind === 'local-right')
+      trace.mark(isAllowed ? MARKS.allowedAtHome : MARKS.deniedAtHome);
+    else if (isAllowed)
+      trace.mark(target.token.role === undefined ? MARKS.allowed : MARKS.allowedByRole);
   }
 
   /** Positions that one session is told never go back, where it says which it has seen (G10). */
@@ -442,4 +465,15 @@ function wallOf({ process }: SimHost): number | undefined {
 
 function noteFurthest(client: Client, at: Place): void {
   if (client.furthest === undefined || isBefore(client.furthest, at)) client.furthest = at;
+}
+
+/** Whether it is about what one datacenter has alone. */
+function isOfOneSite(target: ReadTarget): boolean {
+  if (target.kind === 'local-right') return target.site !== undefined;
+  return target.kind === 'tenant' || (target.kind === 'login' && target.isLocal);
+}
+
+/** Whether clients write it. */
+function isWritten(target: ReadTarget): target is Target {
+  return !['login', 'tenant', 'right', 'local-right'].includes(target.kind);
 }

@@ -8,7 +8,7 @@ import type { Violations } from '../../checks/violations.ts';
 import { type HttpQuestion, MANAGEMENT_SECRET } from '../../subject/node-subject.ts';
 import type { SimHost } from '../../world/sim-host.ts';
 import type { Stream } from '../../world/stream.ts';
-import type { LoginTarget } from '../acl-requests.ts';
+import type { Links, LoginTarget } from '../acl-requests.ts';
 import type { Came } from '../came.ts';
 import { BEARER } from './identity-cluster.ts';
 
@@ -19,6 +19,9 @@ export const LOGIN_METHODS = [
 ] as const;
 
 export interface LoginsOptions {
+  readonly methods: readonly { readonly name: string }[];
+  /** What the rule of a method gives: without one nobody logs in. */
+  readonly bind: (stream: Stream) => { readonly BindType: string; readonly BindName: string };
   readonly sites: readonly (readonly SimHost[])[];
   readonly violations: Violations;
   readonly nowMs: () => number;
@@ -37,6 +40,8 @@ interface TokenText {
   readonly ModifyIndex: number;
   readonly Local?: boolean;
   readonly ExpirationTime?: string;
+  readonly Policies?: readonly { readonly ID: string }[] | null;
+  readonly Roles?: readonly { readonly ID: string }[] | null;
 }
 
 /** A local token that was given back, at the latest then; undefined: nobody knows whether it was. */
@@ -84,6 +89,11 @@ export class Logins {
     return recent.length === 0 ? undefined : stream.pick(recent);
   }
 
+  /** Whether it is known yet: a local one may be lost with its datacenter. */
+  knows(target: LoginTarget): boolean {
+    return this.#targets.includes(target);
+  }
+
   /** Nobody knows any more which tokens of logins a datacenter has that are of no other one. */
   lose(site: number): void {
     this.#lossCounts.set(site, this.#lossCountOf(site) + 1);
@@ -95,15 +105,15 @@ export class Logins {
   }
 
   /** Without a rule nobody logs in; it ends with its method. */
-  async #bind(host: SimHost, AuthMethod: string): Promise<void> {
-    const body = { AuthMethod, BindType: 'service', BindName: 'web' };
+  async #bind(host: SimHost, AuthMethod: string, stream: Stream): Promise<void> {
+    const body = { AuthMethod, ...this.#options.bind(stream) };
     const headers = { 'X-Service-Token': MANAGEMENT_SECRET };
     await this.#ask(host, { method: 'PUT', path: '/v1/acl/binding-rule', body, headers });
   }
 
   /** True when a token came of it. */
   async logIn(site: number, host: SimHost, stream: Stream): Promise<boolean> {
-    const { name: AuthMethod } = stream.pick(LOGIN_METHODS);
+    const { name: AuthMethod } = stream.pick(this.#options.methods);
     const lossCount = this.#lossCountOf(site);
     const body = { AuthMethod, BearerToken: BEARER };
     const came = await this.#ask(host, {
@@ -113,7 +123,7 @@ export class Logins {
       headers: {},
     });
     if (typeof came === 'string') return false;
-    if (came.status === 403) await this.#bind(host, AuthMethod);
+    if (came.status === 403) await this.#bind(host, AuthMethod, stream);
     if (came.status !== 200) return false;
     const token = JSON.parse(came.text) as TokenText;
     const { AccessorID: accessorId, SecretID: secret, Local: isLocal = false } = token;
@@ -127,7 +137,8 @@ export class Logins {
     const version = { value: token.Description, index: token.ModifyIndex };
     const key = `login ${accessorId}`;
     const known = { kind: 'login', key, accessorId, secret, isLocal, site, method } as const;
-    this.#targets = [...this.#targets, { ...known, version, expiresAtMs }];
+    const links = linksOf(token);
+    this.#targets = [...this.#targets, { ...known, version, expiresAtMs, links }];
     return true;
   }
 
@@ -188,4 +199,10 @@ export class Logins {
     }
     return came;
   }
+}
+
+/** By the answer that shows a token. */
+export function linksOf({ Policies, Roles }: Pick<TokenText, 'Policies' | 'Roles'>): Links {
+  const [policies, roles] = [Policies, Roles].map((links) => (links ?? []).map(({ ID }) => ID));
+  return { policies: policies ?? [], roles: roles ?? [] };
 }
