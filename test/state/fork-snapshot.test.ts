@@ -6,6 +6,8 @@ import t from 'tap';
 import type { Change, Command } from '../../src/state/commands/commands.ts';
 import { standingOf } from '../../src/state/global-log/chain.ts';
 import { forkSnapshotOf } from '../../src/state/global-log/fork-snapshot.ts';
+import { decodeEntry, encodeEntry } from '../../src/state/global-log/global-entry.ts';
+import { entryKey } from '../../src/state/global-log/global-log-writer.ts';
 import type { GlobalSnapshot } from '../../src/state/global-log/global-snapshot.ts';
 import type { Replication } from '../../src/state/global-log/replication.ts';
 import { decodeMeta, encodeMeta } from '../../src/state/rows/meta.ts';
@@ -15,13 +17,17 @@ import { aPolicy, aToken } from '../support/fixtures.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 import { history } from './histories.ts';
+import { archived, commandsOf, type Server } from './restoring.ts';
 
 type Harness = MachineHarness;
 
 const DATACENTERS = ['dc1', 'dc2'].map((name) => ({ name, isVoter: true, isWitness: false }));
 const LEVEL = 5;
+const CLAIM = { promises: [], isForced: true, isFromFork: false } as const;
 
 const at = ({ machine }: Harness): Replication => machine.replication()!;
+
+const storeOf = ({ kv, clock }: Harness): StateStore => new StateStore(kv, 0, clock);
 
 async function begun(datacenter: string): Promise<Harness> {
   const harness = new MachineHarness(new MemoryKv());
@@ -105,8 +111,7 @@ async function forked(
   if ((await sync(one, two)) !== 'applied') throw new Error('dc2 does not follow');
   const fork = at(two).cursor;
   const digestAtFork = two.machine.digests().global;
-  const claim = { epoch: 2, promises: [], isForced: true, isFromFork: false } as const;
-  await two.one({ type: 'epoch.start', ...claim });
+  await two.one({ type: 'epoch.start', epoch: 2, ...CLAIM });
   for (const command of theirs) await two.run(command);
   for (const command of own) for (const each of [one, twin]) await each.run(command);
   return { one, twin, two, fork, digestAtFork };
@@ -199,13 +204,24 @@ t.test('going back: is refused where nothing says what was there', async (test) 
   test.match(await refusal(promise), /epoch 2 left this chain, and 5 is the least that is taken/);
   const nothing = async (): Promise<void> => undefined;
   test.match(await refusal(nothing, []), /the own log is not beside that chain/);
+  const later = async ({ one, two }: Forked): Promise<unknown> => {
+    await say(one, { type: 'epoch.start', epoch: 3, ...CLAIM });
+    return forkSnapshotOf(storeOf(one), at(two).epochs.slice(0, 1));
+  };
+  await test.rejects(refusal(later), /the own log is not beside that chain/, 'an earlier reign');
+  const other = async ({ one, two }: Forked): Promise<unknown> => {
+    const [first, next] = at(two).epochs;
+    return forkSnapshotOf(storeOf(one), [first!, { ...next!, startHash: new Uint8Array(32) }]);
+  };
+  const says = /the entry \d+ that the later reign follows is not kept here/;
+  await test.rejects(refusal(other), says, 'what it follows is another entry of that number');
 });
 
 t.test(
   'going back: is refused where what is there now is not what the entries say',
   async (test) => {
     const { one, two } = await forked([OLD], [CHANGED], []);
-    const store = new StateStore(one.kv, 0, one.clock);
+    const store = storeOf(one);
     const taken = (globalDigest: Uint8Array) => () => {
       const snapshot = store.snapshot();
       const meta = encodeMeta({ ...decodeMeta(snapshot.get(META_KEY)!), globalDigest });
@@ -230,6 +246,45 @@ t.test('going back: the list of datacenters is the one of that place', async (te
   test.equal(await goBack(one, two), 'applied');
   test.same(at(one).datacenters, DATACENTERS);
   test.equal(at(one).datacentersSeq, at(two).datacentersSeq);
+  // It stands between what was changed and what there was before.
+  const between = await forked([OLD, plain(listed)], [CHANGED], []);
+  test.equal(await goBack(between.one, between.two), 'applied');
+  test.same(at(between.one).datacenters, datacenters);
+  test.equal(between.one.machine.digests().global, between.digestAtFork);
+});
+
+t.test('going back: over what was only made, with nothing that is kept of before', async (test) => {
+  const { one, two, fork } = await forked([OLD], [plain(set(2, '', 'create'))], []);
+  await say(one, { type: 'global-log.trim', upTo: fork.seq - 1 });
+  test.equal(await goBack(one, two), 'applied');
+  test.same(at(one).datacenters, DATACENTERS);
+});
+
+t.test('going back: over no restore, and over no bootstrap', async (test) => {
+  const restored = await forked([OLD], [], []);
+  // It brings the very objects that were there, so the digest has nothing against it.
+  const commands = await commandsOf(await archived(restored.one as Server), LEVEL);
+  await restored.one.run(...commands);
+  const token = aToken(9);
+  const bootstrap: Change = { type: 'bootstrap', token, resetIndex: undefined };
+  const begun = await forked([OLD], [plain(bootstrap)], []);
+  for (const [what, { one, two }] of Object.entries({ restore: restored, bootstrap: begun })) {
+    const says = new RegExp(`a ${what} is behind the place to go back to`);
+    await test.rejects(goBack(one, two), says);
+  }
+});
+
+t.test('going back: what a damaged entry says counts for nothing', async (test) => {
+  const datacenters = DATACENTERS.map((each) => ({ ...each, isVoter: each.name === 'dc1' }));
+  const listed = { type: 'datacenters.set', datacenters, majoritySeq: 3 } as const;
+  const { one, two } = await forked([OLD], [plain(listed)], []);
+  const key = entryKey(1, at(two).datacentersSeq);
+  const entry = decodeEntry(one.kv.get(key)!);
+  // No digest is of it.
+  const value = encodeEntry({ ...entry, body: { kind: 'datacenters', datacenters } });
+  await one.kv.write([{ type: 'put', key, value }]);
+  const says = /no entry that is kept says which datacenters there were at 1\.\d+/;
+  await test.rejects(goBack(one, two), says);
 });
 
 t.test(
@@ -269,8 +324,7 @@ async function backOnChain(level: number) {
   const three = await begun('dc3');
   await sync(one, three);
   await goBack(one, two);
-  const claim = { epoch: 3, promises: [], isForced: true, isFromFork: false } as const;
-  await three.one({ type: 'epoch.start', ...claim });
+  await three.one({ type: 'epoch.start', epoch: 3, ...CLAIM });
   await one.one({ type: 'level.raise', level });
   const verdicts = [
     await say(one, { type: 'epoch.fence', epochs: at(three).epochs }),
@@ -308,8 +362,7 @@ t.test('who waits on a fork takes no entry behind it, of its own chain neither',
   const three = await begun('dc3');
   await sync(one, three);
   await say(one, { type: 'epoch.fence', epochs: at(two).epochs });
-  const claim = { epoch: 3, promises: [], isForced: true, isFromFork: false } as const;
-  await three.one({ type: 'epoch.start', ...claim });
+  await three.one({ type: 'epoch.start', epoch: 3, ...CLAIM });
   const { cursor } = at(one);
   test.equal(await sync(three, one), 'reset');
   test.same(at(one).cursor, cursor);

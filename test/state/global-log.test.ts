@@ -18,7 +18,7 @@ import type { Verdict } from '../../src/state/global-log/verdict.ts';
 import { isVoid } from '../../src/state/reads/standing.ts';
 import { Digest, rowHash } from '../../src/state/rows/digest.ts';
 import { TOKENS } from '../../src/state/rows/objects.ts';
-import { pack } from '../../src/state/rows/packing.ts';
+import { type Fields, pack, unpack } from '../../src/state/rows/packing.ts';
 import { encodeRecord, TOKEN_CODEC } from '../../src/state/rows/record-codec.ts';
 import { watchKey } from '../../src/state/watch.ts';
 import {
@@ -207,6 +207,17 @@ function headOnly(good: ChangeOf<'global-log.apply'>, entry: GlobalEntry): Chang
   const bytes = pack([1, epoch, seq, prevHash, index, timeMs, 1, null]);
   return { ...good, entries: [bytes], to: cursorAfter(entry, entryHash(bytes)) };
 }
+
+t.test('following: an entry of a later release ends who cannot read it', async (test) => {
+  const [dc1, dc2] = [await primary(), await follower()];
+  const good = await nextFor(dc1, dc2);
+  const [, epoch, seq, prevHash, ...rest] = unpack(good.entries[0]!);
+  const bytes = pack([99, epoch, seq, prevHash, ...rest] as Fields);
+  const to = cursorAfter({ epoch: good.epoch, seq: good.to.seq }, entryHash(bytes));
+  // Whoever passed it over would have another state than the servers that can.
+  const refusal = { name: 'AssertionError', message: /the format of a stored global entry/ };
+  await test.rejects(dc2.one({ ...good, entries: [bytes], to }), refusal);
+});
 
 t.test('following: epochs do not go back, nor beyond the one that the log is of', async (test) => {
   const [dc1, dc2] = [await primary(), await follower()];

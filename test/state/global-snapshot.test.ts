@@ -464,6 +464,9 @@ t.test('snapshot: what does not fit is refused, and nothing becomes the state', 
   test.equal(await say({ ...first, number: 2, isLast: true }), 'applied');
   test.equal(await commit(dc2), 'diverged', 'a local token is missing');
   await snapshot.close();
+  // Whoever passed it over would have another state than the servers that can read it.
+  const newer = { type: 'global-snapshot.begin', id: 'one', header: pack([99]) } as const;
+  await test.rejects(dc2.one(newer), { name: 'AssertionError', message: /format of a stored/ });
 });
 
 t.test('snapshot: pieces come in order, and so do the rows in them', async (test) => {

@@ -200,6 +200,19 @@ t.test(
   },
 );
 
+t.test('a fork: all that nobody wants is dropped where it is elected with it', async (test) => {
+  const world = await World.open();
+  const { first, cursor } = world.at('dc1');
+  for (let count = 0; count < 2; count += 1) await world.write('dc1');
+  await world.start('dc2', 2, [], true);
+  await world.fence('dc1', 'dc2');
+  test.equal(await world.start('dc1', 3, [], true), 'applied');
+  test.same(world.at('dc1').unused, [
+    { epoch: 1, first, last: cursor.seq },
+    { epoch: 1, first: cursor.seq + 1, last: cursor.seq + 2 },
+  ]);
+});
+
 t.test(
   'a fork: what was done on it to local tokens is still done, and the rest is not',
   async (test) => {
@@ -278,13 +291,14 @@ t.test('divergent entries: of two forks each is settled by itself', async (test)
 });
 
 /** One that is left behind at the last two of its five entries, and hears of a reign that has the first alone. */
-async function leftBehindTwice(level = NEWEST_LEVEL) {
+async function leftBehindTwice(level = NEWEST_LEVEL, trimmed = 0) {
   const world = await World.open();
   await world.say('dc1', { type: 'level.raise', level });
   const { epochs, cursor } = world.at('dc1');
   const fork = cursor.seq;
   for (let count = 0; count < 5; count += 1) await world.write('dc1');
   await world.sync('dc1', 'dc2', 3);
+  if (trimmed > 0) await world.say('dc1', { type: 'global-log.trim', upTo: fork + trimmed });
   await world.start('dc2', 2, [], true);
   await world.fence('dc1', 'dc2');
   // Of what they have in common then, that one has the first alone.
@@ -323,6 +337,19 @@ t.test('a fork: a later reign that left the chain before it did finds more apart
   test.same(apart(), { divergent: [3, 4, 5], gone: [] }, 'and nothing comes back');
 });
 
+t.test(
+  'a fork: a later reign that went on with the lost one finds nothing more apart',
+  async (test) => {
+    const { world, fork, apart } = await leftBehindTwice();
+    const startHash = Buffer.alloc(32, 3);
+    const later = { epoch: 3, startSeq: fork + 9, startHash, primary: 'dc3' };
+    const epochs = [...world.at('dc2').epochs, later];
+    test.equal(await world.say('dc1', { type: 'epoch.fence', epochs }), 'applied');
+    test.equal(world.at('dc1').maxEpochPromised, 3);
+    test.same(apart(), { divergent: [4, 5], gone: [] });
+  },
+);
+
 t.test('a fork: servers of an older release do the same as all', async (test) => {
   const { world, fence, apart } = await leftBehindTwice(2);
   test.equal(await world.say('dc1', fence), 'applied');
@@ -336,6 +363,15 @@ t.test('a fork: what was dropped before the later reign is counted as gone', asy
   test.equal(await world.say('dc1', fence), 'applied');
   test.same(apart(), { divergent: [4], gone: [2, 3] });
 });
+
+t.test(
+  'a fork: of what it finds apart later, too, what was trimmed by then is gone',
+  async (test) => {
+    const { fence, world, apart } = await leftBehindTwice(NEWEST_LEVEL, 2);
+    test.equal(await world.say('dc1', fence), 'applied');
+    test.same(apart(), { divergent: [3, 4, 5], gone: [2] });
+  },
+);
 
 t.test('a fork: a snapshot of a reign that nobody told of sets more apart, too', async (test) => {
   const { world, fork, apart } = await leftBehindTwice();
