@@ -67,6 +67,37 @@ t.test(
   },
 );
 
+t.test(
+  'datacenter line: the next server is asked where nothing was done, and else none',
+  async (test) => {
+    const away = { code: 'unavailable', message: /dc2/ };
+    const unknown = { code: 'outcome-unknown' };
+    const cases = [
+      ['unreachable', away, 2],
+      ['refused', away, 2],
+      ['too-many-hops', away, 2],
+      ['lost', unknown, 1],
+      ['timeout', unknown, 1],
+      ['too-large', { code: 'body-too-large' }, 1],
+    ] as const;
+    for (const [code, refusal, count] of cases) {
+      const asked: string[] = [];
+      const line = new DatacenterLine({
+        addresses: () => ['one', 'two'].map((host) => ({ host, port: 1 })),
+        countMax: 1,
+        ackTimeoutMs: 5_000,
+        call: async ({ host }) => {
+          asked.push(host);
+          throw new RpcError(code, `${host} says so`);
+        },
+      });
+      const errand = { name: 'token.delete', input: {}, call: PLAIN_CALL };
+      await test.rejects(line.run('dc2', errand), refusal, code);
+      test.equal(asked.length, count, code);
+    }
+  },
+);
+
 t.test('calls: a write has as much longer as it may wait for other datacenters', async (test) => {
   const deadlines: number[] = [];
   const call = async (_to: unknown, { deadlineMs }: { readonly deadlineMs: number }) => {

@@ -2,12 +2,18 @@
 
 import t from 'tap';
 import { SerialWork } from '../../../cluster/base/serial-work.ts';
+import { Difference } from '../../../cluster/federation/feed/feed-reader.ts';
 import type { GlobalEntry } from '../../../cluster/federation/global-log.ts';
 import { ComingEntries } from '../../../src/node/federation/ports/coming-entries.ts';
 import { applyBatch } from '../../../src/node/federation/ports/follow-primary.ts';
 import { GlobalSnapshotSink } from '../../../src/node/federation/ports/global-snapshots.ts';
 import type { Change, ChangeOf } from '../../../src/state/commands/commands.ts';
-import { entryHash, entryLinks } from '../../../src/state/global-log/global-entry.ts';
+import {
+  decodeEntry,
+  encodeEntry,
+  entryHash,
+  entryLinks,
+} from '../../../src/state/global-log/global-entry.ts';
 import { IN_ONE_PIECE_BYTES } from '../../../src/state/in-one-piece.ts';
 import { isVoid } from '../../../src/state/reads/standing.ts';
 import {
@@ -87,6 +93,28 @@ t.test(
     t.same(await applyBatch(deps, to.epoch, { from, entries, to }), to, 'twice changes nothing');
   },
 );
+
+t.test('follow: objects that are not those of the primary are told from all else', async (t) => {
+  const [primary, secondary] = await Promise.all(['dc1', 'dc2'].map(harnessOf));
+  const deps = {
+    propose: ({ change }: { readonly change: Change }) => secondary!.one(change),
+    wallMs: () => 0,
+    machine: secondary!.machine,
+    coming: new ComingEntries(),
+  };
+  await primary!.one(BUILTINS);
+  const { from, entries, to } = await batchFor(secondary!, primary!);
+  const [first] = entries;
+  const bytes = encodeEntry({ ...decodeEntry(first!.bytes), digest: new Uint8Array(32) });
+  const { epoch, seq } = to;
+  const other = { epoch, seq, hash: entryHash(bytes) };
+  const changed = { from, entries: [{ ...other, bytes }], to: other };
+  await t.rejects(applyBatch(deps, epoch, changed), new Difference(from));
+  const broken = { from, entries: [{ ...other, bytes }], to };
+  await t.rejects(applyBatch(deps, epoch, broken), { code: 'internal', message: /broken-chain$/ });
+  t.same(secondary!.machine.cursor(), from);
+  t.same(await applyBatch(deps, epoch, { from, entries, to }), to);
+});
 
 t.test('follow: who goes on with a reign lets go of what came of a later one', async (t) => {
   const [primary, winner, secondary] = await Promise.all(['dc1', 'dc3', 'dc2'].map(harnessOf));

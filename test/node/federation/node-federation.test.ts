@@ -412,6 +412,25 @@ t.test('gone back: what one server tells counts while another one does not answe
   t.match(federation.closedBecause()?.message, says, 'also when it waits for nobody any more');
 });
 
+t.test('gone back: nobody is waited for any longer who has told that it has no more', async (t) => {
+  const { answers, asks, federation, follows, harness } = await aPrimaryOfThree(t, false);
+  const federationId = 'fed';
+  await harness.one({ type: 'federation.adopt', federationId });
+  const told = { datacenter: 'dc3', clusterId: 'c3', federationId, primary: 'dc2', epoch: 1 };
+  const addresses = [{ host: '127.0.0.1', port: 3 }];
+  const record = { ...told, addresses, term: 1, count: 1, level: 9, ageMs: 0 };
+  await asks(DIRECTORY_METHOD, encodeRecords([record]), { ...FROM, federationId });
+  const cursor = harness.machine.cursor()!;
+  const answer = encodePromise({ isGranted: false, cursor, maxEpoch: 1 });
+  answers.set(PROMOTION_METHOD.promise, answer);
+  federation.onReignOver();
+  federation.onReign(2);
+  await settled();
+  t.match(federation.closedBecause()?.message, /waits a moment to hear dc4$/);
+  await follows('dc4');
+  t.equal(federation.closedBecause(), undefined);
+});
+
 t.test('gone back: behind its promise to itself another leader hears of that anew', async (t) => {
   const { asks, clock, federation, harness, warnings } = await aPrimaryOfThree(t, false);
   const federationId = 'fed';

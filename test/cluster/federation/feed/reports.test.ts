@@ -8,6 +8,7 @@ import {
   encodeReport,
 } from '../../../../cluster/federation/feed/report-frames.ts';
 import { positionText } from '../../../../cluster/federation/global-log.ts';
+import { settled } from '../../../support/simulated-world.ts';
 import { aSecondary, chainViolations, primaryStanding, twoDatacenters } from '../feed-world.ts';
 import { digestOf } from '../memory-log.ts';
 import { aPrimary, ask, HELLO, say, sessionOf } from './cases.ts';
@@ -151,6 +152,27 @@ t.test(
     test.equal(primary.feed.acknowledgedSeq('majority'), 0, 'nothing is known at the start');
   },
 );
+
+t.test('acks: whoever waits for less hears first, and of so many at most', async (test) => {
+  const { world, log, primary } = await aPrimary();
+  primary.serve({ waitersMax: 4 });
+  primary.become(primaryStanding({ voters: ['dc1', 'dc2'] }));
+  for (let number = 1; number <= 4; number += 1) log.write(`${number}`);
+  const heard: number[] = [];
+  const wait = (seq: number) => primary.feed.awaitAck({ seq, level: 'all', timeoutMs: 60_000 });
+  for (const seq of [3, 2, 4, 1]) void wait(seq).then(() => heard.push(seq));
+  test.equal(await wait(2), 'too-many');
+  await world.run(60_000);
+  test.same(heard.splice(0).sort(), [1, 2, 3, 4], 'none has been reached in time');
+  for (const seq of [3, 2, 4, 1]) void wait(seq).then(() => heard.push(seq));
+  const session = await sessionOf(primary, { ...HELLO, cursor: log.at(1) });
+  await settled();
+  test.same(heard, [1]);
+  await ask(primary, 'feed.pull', encodePull({ session, number: 0 }));
+  await ask(primary, 'feed.ack', encodeAck({ session, cursor: log.at(3) }));
+  await settled();
+  test.same(heard, [1, 2, 3]);
+});
 
 t.test(
   'acks: counted anew once somebody asks, and after nothing but what may change it',

@@ -220,6 +220,19 @@ t.test('hand-over: nor over what is heard while it waits for its successor', asy
   test.same([two.cursor.seq, one.isPrimary, one.sealCount, two.maxEpoch], [10, true, 0, 1]);
 });
 
+t.test('hand-over: who never was the primary gives nothing away', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  for (const each of [two, three]) each.follow(one, 10);
+  // All have promised it an epoch, and it does not come to begin it.
+  three.startFirst = () => false;
+  await refusalOf(world, three.promotion.elect());
+  test.same([two.maxEpoch, two.votedFor], [2, 'dc3']);
+  three.startFirst = () => true;
+  const refused = await refusalOf(world, two.promotion.handOver('dc3'));
+  test.equal(refused, 'refused: dc2 is not the primary');
+  test.same([two.sealCount, three.isPrimary], [0, false]);
+});
+
 t.test('hand-over: a successor that is not where the primary is refuses', async (test) => {
   const { world, one, two } = threeDatacenters();
   one.ackedSeqs.set('dc2', 10);

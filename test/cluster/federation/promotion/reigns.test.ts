@@ -125,6 +125,12 @@ t.test('renewal: is not tried again by whom it is nothing to', async (test) => {
   await world.time.run(10_000);
   test.same([one.isPrimary, one.maxEpoch], [false, 2], 'the one that is promised may have begun');
   one.promotion.stop();
+  // A person had it stand for election on its fork, and it came to nothing.
+  Object.assign(one, { maxEpoch: 3, votedFor: 'dc1', isDiverged: true });
+  one.promotion.start();
+  await world.time.run(10_000);
+  test.same([one.isPrimary, one.maxEpoch], [false, 3], 'nobody goes on from a fork by itself');
+  one.promotion.stop();
 });
 
 t.test('renewal: takes back nothing that was promised while it asked', async (test) => {
