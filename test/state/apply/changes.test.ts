@@ -193,6 +193,8 @@ t.test('delete: of what is not there says so, and of what is there', async (test
     for (const existed of [true, false]) {
       test.match(await harness.one(change), { answer: { existed } }, change.type);
     }
+    if (change.type !== 'binding-rule.delete') continue;
+    test.equal(harness.machine.bindingRuleCountOf(namespace, 'login'), 0, 'the method has none');
   }
 });
 
