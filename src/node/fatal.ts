@@ -1,7 +1,7 @@
 // How the process ends when it cannot go on, in words that lead to the cause.
 
 import { AssertionError } from '../../cluster/base/assert.ts';
-import { UnreadableEntry } from '../state/rows/unreadable.ts';
+import { UnreadableEntry } from '../state/rows/layout/unreadable.ts';
 import type { Platform } from './platform.ts';
 
 export function fatalOf({

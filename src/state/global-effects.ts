@@ -4,10 +4,10 @@
 
 import { assert } from '../../cluster/base/assert.ts';
 import type { Token } from '../acl/token.ts';
-import { decodeRecord, TOKEN_CODEC } from './rows/record-codec.ts';
-import { nameOf } from './rows/rows-before.ts';
+import { decodeRecord, TOKEN_CODEC } from './rows/layout/record-codec.ts';
+import { isLocalTokenRow } from './rows/layout/token-row.ts';
+import { nameOf } from './rows/store/rows-before.ts';
 import { isObjectRow, ROW } from './rows/tables.ts';
-import { isLocalTokenRow } from './rows/token-row.ts';
 
 /** What a command did to one object's row. */
 export interface RowEffect {

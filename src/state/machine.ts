@@ -23,10 +23,10 @@ import {
   DigestCheckpoints,
   isCheckpoint,
 } from './rows/digest-checkpoints.ts';
+import { UnreadableEntry, UnreadableState } from './rows/layout/unreadable.ts';
 import { decodeMeta, EMPTY_META, type Meta } from './rows/meta.ts';
-import { StateStore } from './rows/state-store.ts';
+import { StateStore } from './rows/store/state-store.ts';
 import { META_KEY } from './rows/tables.ts';
-import { UnreadableEntry, UnreadableState } from './rows/unreadable.ts';
 import type { Generations } from './snapshot/generations.ts';
 import { SnapshotIntake } from './snapshot/snapshot-intake.ts';
 import { type StateSnapshot, snapshotOf } from './snapshot/snapshot-writer.ts';

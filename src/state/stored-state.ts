@@ -66,13 +66,13 @@ import {
 } from './reads/void-tokens.ts';
 import { type PendingLogin, readPendingLogin, readRequest } from './rows/bookkeeping.ts';
 import { Digest } from './rows/digest.ts';
-import { localRows } from './rows/local-rows.ts';
 import { decodeCounts, type Meta, type Totals } from './rows/meta.ts';
-import { idBytes, idKey, namedObjectKey, storedIdKey } from './rows/objects.ts';
+import { localRows } from './rows/objects/local-rows.ts';
+import { idBytes, idKey, namedObjectKey, storedIdKey } from './rows/objects/objects.ts';
+import { isNeverLost, readRetiredNamespace } from './rows/objects/retired-namespace.ts';
 import type { RememberedRequest } from './rows/request-row.ts';
 import { decodeRestore, RESTORE_KEY, type RestoreProgress } from './rows/restore-progress.ts';
-import { isNeverLost, readRetiredNamespace } from './rows/retired-namespace.ts';
-import type { StateStore } from './rows/state-store.ts';
+import type { StateStore } from './rows/store/state-store.ts';
 import { ROW, rowKey } from './rows/tables.ts';
 import type {
   ImportUnderWay,

@@ -4,7 +4,7 @@
 
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { NamespaceName } from '../acl/ids.ts';
-import { idKey, namedObjectKey } from './rows/objects.ts';
+import { idKey, namedObjectKey } from './rows/objects/objects.ts';
 import type { TableName } from './view.ts';
 
 /** A whole table, or one object of it by its watch key (in any letter case). */

@@ -11,10 +11,10 @@ import { NEWEST_LEVEL } from '../../src/state/commands/feature-levels.ts';
 import type { GlobalSnapshot } from '../../src/state/global-log/global-snapshot.ts';
 import type { Replication } from '../../src/state/global-log/replication.ts';
 import { hasLostNamespace, isOrphaned } from '../../src/state/reads/standing.ts';
-import { decodeKeyspaces, KEYSPACES_KEY } from '../../src/state/rows/keyspaces.ts';
-import { methodKey } from '../../src/state/rows/objects.ts';
-import { decodeNumber } from '../../src/state/rows/packing.ts';
-import { decodeRetiredNamespace } from '../../src/state/rows/retired-namespace.ts';
+import { decodeNumber } from '../../src/state/rows/layout/packing.ts';
+import { methodKey } from '../../src/state/rows/objects/objects.ts';
+import { decodeRetiredNamespace } from '../../src/state/rows/objects/retired-namespace.ts';
+import { decodeKeyspaces, KEYSPACES_KEY } from '../../src/state/rows/store/keyspaces.ts';
 import { ROW, textsInKey } from '../../src/state/rows/tables.ts';
 import {
   accessorNumbered,

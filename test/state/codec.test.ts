@@ -22,15 +22,7 @@ import {
   type Replication,
 } from '../../src/state/global-log/replication.ts';
 import { Digest, rowHash } from '../../src/state/rows/digest.ts';
-import {
-  decodeKeyspaces,
-  encodeKeyspaces,
-  type Keyspaces,
-  ONE_KEYSPACE,
-  placeOf,
-} from '../../src/state/rows/keyspaces.ts';
-import { decodeMeta, EMPTY_META, encodeMeta, type Meta } from '../../src/state/rows/meta.ts';
-import { pack, unpack } from '../../src/state/rows/packing.ts';
+import { pack, unpack } from '../../src/state/rows/layout/packing.ts';
 import {
   AUTH_METHOD_CODEC,
   BINDING_RULE_CODEC,
@@ -41,13 +33,21 @@ import {
   type RecordCodec,
   ROLE_CODEC,
   TOKEN_CODEC,
-} from '../../src/state/rows/record-codec.ts';
+} from '../../src/state/rows/layout/record-codec.ts';
+import { decodeMeta, EMPTY_META, encodeMeta, type Meta } from '../../src/state/rows/meta.ts';
 import { decodeRequest, encodeRequest } from '../../src/state/rows/request-row.ts';
 import {
   decodeRestore,
   encodeRestore,
   type RestoreProgress,
 } from '../../src/state/rows/restore-progress.ts';
+import {
+  decodeKeyspaces,
+  encodeKeyspaces,
+  type Keyspaces,
+  ONE_KEYSPACE,
+  placeOf,
+} from '../../src/state/rows/store/keyspaces.ts';
 import { afterPrefix, ROW, rowKey, textsInKey } from '../../src/state/rows/tables.ts';
 import {
   aBindingRule,

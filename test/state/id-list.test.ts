@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import { idsOf, withId, withoutId } from '../../src/state/rows/id-list.ts';
+import { idsOf, withId, withoutId } from '../../src/state/rows/layout/id-list.ts';
 import { aBindingRule, aCommand, anAuthMethod, ruleIdNumbered } from '../support/fixtures.ts';
 import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';

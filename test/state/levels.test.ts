@@ -14,7 +14,7 @@ import {
 } from '../../src/state/commands/feature-levels.ts';
 import type { Datacenter } from '../../src/state/global-log/replication.ts';
 import { StateMachine } from '../../src/state/machine.ts';
-import { unpack } from '../../src/state/rows/packing.ts';
+import { unpack } from '../../src/state/rows/layout/packing.ts';
 import { META_KEY } from '../../src/state/rows/tables.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { aCommand, aPolicy, aToken } from '../support/fixtures.ts';

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { KvWrite } from '../../cluster/platform/kv.ts';
 import type { Command } from '../../src/state/commands/commands.ts';
-import { idBytes } from '../../src/state/rows/objects.ts';
+import { idBytes } from '../../src/state/rows/objects/objects.ts';
 import { RESTORE_KEY } from '../../src/state/rows/restore-progress.ts';
 import { rowKey } from '../../src/state/rows/tables.ts';
 import type { StateView } from '../../src/state/view.ts';

@@ -2,6 +2,7 @@
 // those that are there.
 
 import { Digest, rowHash } from '../../src/state/rows/digest.ts';
+import { decodeRecord } from '../../src/state/rows/layout/record-codec.ts';
 import {
   AUTH_METHODS,
   BINDING_RULES,
@@ -10,8 +11,7 @@ import {
   POLICIES,
   ROLES,
   TOKENS,
-} from '../../src/state/rows/objects.ts';
-import { decodeRecord } from '../../src/state/rows/record-codec.ts';
+} from '../../src/state/rows/objects/objects.ts';
 import { ROW } from '../../src/state/rows/tables.ts';
 import type { StateView } from '../../src/state/view.ts';
 import type { MemoryKv } from '../support/memory-kv.ts';

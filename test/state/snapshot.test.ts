@@ -14,8 +14,8 @@ import { encodeCommand } from '../../src/state/commands/command-codec.ts';
 import type { Command } from '../../src/state/commands/commands.ts';
 import { StateMachine } from '../../src/state/machine.ts';
 import { CHECKPOINT_INTERVAL } from '../../src/state/rows/digest-checkpoints.ts';
-import { pack } from '../../src/state/rows/packing.ts';
-import { READERS_GRACE_MS } from '../../src/state/rows/state-store.ts';
+import { pack } from '../../src/state/rows/layout/packing.ts';
+import { READERS_GRACE_MS } from '../../src/state/rows/store/state-store.ts';
 import { META_KEY, ROW } from '../../src/state/rows/tables.ts';
 import { RowParser } from '../../src/state/snapshot/row-parser.ts';
 import {

@@ -4,10 +4,14 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { AssertionError } from '../../cluster/base/assert.ts';
-import { type Field, pack } from '../../src/state/rows/packing.ts';
-import { decodeRecord, encodeRecord, TOKEN_CODEC } from '../../src/state/rows/record-codec.ts';
-import type { Stamped } from '../../src/state/rows/stamp.ts';
-import { isLocalTokenRow } from '../../src/state/rows/token-row.ts';
+import { type Field, pack } from '../../src/state/rows/layout/packing.ts';
+import {
+  decodeRecord,
+  encodeRecord,
+  TOKEN_CODEC,
+} from '../../src/state/rows/layout/record-codec.ts';
+import type { Stamped } from '../../src/state/rows/layout/stamp.ts';
+import { isLocalTokenRow } from '../../src/state/rows/layout/token-row.ts';
 import {
   aCommand,
   aNamespace,

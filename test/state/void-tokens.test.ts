@@ -13,7 +13,7 @@ import type {
 import {
   encodeRetiredNamespace,
   retiredNamespaceKey,
-} from '../../src/state/rows/retired-namespace.ts';
+} from '../../src/state/rows/objects/retired-namespace.ts';
 import { ROW } from '../../src/state/rows/tables.ts';
 import {
   accessorNumbered,

@@ -10,7 +10,7 @@ import type { Change, RequestMark } from '../../state/commands/commands.ts';
 import { type EntryObject, objectsOf } from '../../state/global-log/entry-objects.ts';
 import { encodeEntry, type GlobalEntry } from '../../state/global-log/global-entry.ts';
 import { isVoid } from '../../state/reads/standing.ts';
-import type { Stamped } from '../../state/rows/stamp.ts';
+import type { Stamped } from '../../state/rows/layout/stamp.ts';
 import type { StateView } from '../../state/view.ts';
 
 /** So many tokens a refusal names. */

@@ -8,11 +8,17 @@ import { type GlobalEffect, isGlobalRow } from '../global-effects.ts';
 import type { GlobalEntry } from '../global-log/global-entry.ts';
 import { readAt } from '../reads/reads.ts';
 import { Digest, rowHash } from '../rows/digest.ts';
-import type { ArrivedRow } from '../rows/object-rows.ts';
-import { AUTH_METHODS, NAMESPACES, secretKey, TOKENS, tableOfRow } from '../rows/objects.ts';
-import { decodeRecord } from '../rows/record-codec.ts';
+import { decodeRecord } from '../rows/layout/record-codec.ts';
+import type { ArrivedRow } from '../rows/objects/object-rows.ts';
+import {
+  AUTH_METHODS,
+  NAMESPACES,
+  secretKey,
+  TOKENS,
+  tableOfRow,
+} from '../rows/objects/objects.ts';
+import { forgetOrigin } from '../rows/objects/token-origin.ts';
 import { ROW, rowKey } from '../rows/tables.ts';
-import { forgetOrigin } from '../rows/token-origin.ts';
 import { retireMethod } from './auth-method.ts';
 import { retireNamespace } from './namespace.ts';
 

@@ -8,7 +8,7 @@ import type { ChangeSet } from '../change-set.ts';
 import type { ChangeOf } from '../commands/commands.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readAuthMethod, rulesOfMethod } from '../reads/reads.ts';
-import { AUTH_METHODS, BINDING_RULES, methodKey } from '../rows/objects.ts';
+import { AUTH_METHODS, BINDING_RULES, methodKey } from '../rows/objects/objects.ts';
 import { NO_BYTES } from '../rows/tables.ts';
 import { type ApplyContext, requireCas, requireNamespace } from './checks.ts';
 

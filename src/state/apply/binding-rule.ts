@@ -8,7 +8,7 @@ import type { Unstamped } from '../../acl/stamped.ts';
 import type { ChangeOf } from '../commands/commands.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readAuthMethod, readBindingRule } from '../reads/reads.ts';
-import { BINDING_RULES } from '../rows/objects.ts';
+import { BINDING_RULES } from '../rows/objects/objects.ts';
 import { type ApplyContext, requireCas, requireFreshId, requireNamespace } from './checks.ts';
 
 export function applyBindingRuleSet(

@@ -13,7 +13,7 @@ import type { ChangeOf } from '../commands/commands.ts';
 import { bootstrapsOnce } from '../commands/feature-levels.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { hasNamespace, isIdInUse, readPolicy, readPolicyByName } from '../reads/reads.ts';
-import { NAMESPACES, POLICIES, TOKENS } from '../rows/objects.ts';
+import { NAMESPACES, POLICIES, TOKENS } from '../rows/objects/objects.ts';
 import { type ApplyContext, requireNamespace } from './checks.ts';
 import { requireFreshIds, requireRights } from './token.ts';
 

@@ -9,7 +9,7 @@ import {
 } from '../../acl/ids.ts';
 import type { ChangeSet } from '../change-set.ts';
 import { hasNamespace } from '../reads/reads.ts';
-import { POLICIES, ROLES } from '../rows/objects.ts';
+import { POLICIES, ROLES } from '../rows/objects/objects.ts';
 
 /** What every handler of a command gets. */
 export interface ApplyContext {

@@ -20,7 +20,7 @@ import { entryKey } from '../global-log/global-log-writer.ts';
 import { type EntryRange, isPrimary, type Replication } from '../global-log/replication.ts';
 import type { Verdict, VerdictAnswer } from '../global-log/verdict.ts';
 import { rememberRequest } from '../rows/bookkeeping.ts';
-import { type Fields, fieldsOrNone } from '../rows/packing.ts';
+import { type Fields, fieldsOrNone } from '../rows/layout/packing.ts';
 import { applyEffects, fittingEffects } from './arrived-effects.ts';
 import type { ApplyContext } from './checks.ts';
 

@@ -9,8 +9,8 @@ import type { ChangeSet } from '../change-set.ts';
 import type { ChangeOf } from '../commands/commands.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readNamespace } from '../reads/reads.ts';
-import { NAMESPACES } from '../rows/objects.ts';
-import { encodeRetiredNamespace, retiredNamespaceKey } from '../rows/retired-namespace.ts';
+import { NAMESPACES } from '../rows/objects/objects.ts';
+import { encodeRetiredNamespace, retiredNamespaceKey } from '../rows/objects/retired-namespace.ts';
 import type { ObjectCounts } from '../view.ts';
 import { type ApplyContext, requireCas, requireLinks } from './checks.ts';
 

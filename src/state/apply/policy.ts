@@ -10,7 +10,7 @@ import type { Unstamped } from '../../acl/stamped.ts';
 import type { ChangeOf } from '../commands/commands.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readPolicy, readPolicyByName } from '../reads/reads.ts';
-import { POLICIES } from '../rows/objects.ts';
+import { POLICIES } from '../rows/objects/objects.ts';
 import { type ApplyContext, requireCas, requireFreshId, requireNamespace } from './checks.ts';
 
 export function applyPolicySet(

@@ -10,9 +10,9 @@ import { isStrictOnRows } from '../commands/feature-levels.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { decodeImport } from '../global-log/import-progress.ts';
 import { Digest, rowHash } from '../rows/digest.ts';
+import { requireReadable, UnreadableRow } from '../rows/layout/readable-row.ts';
 import { decodeMeta, type Meta } from '../rows/meta.ts';
 import { wrongInMeta } from '../rows/meta-check.ts';
-import { requireReadable, UnreadableRow } from '../rows/readable-row.ts';
 import {
   decodeRestore,
   encodeRestore,
@@ -20,7 +20,7 @@ import {
   RESTORE_KEY,
   type RestoreProgress,
 } from '../rows/restore-progress.ts';
-import { stagedKey } from '../rows/row-buffer.ts';
+import { stagedKey } from '../rows/store/row-buffer.ts';
 import { isObjectRow, isRestoredRow } from '../rows/tables.ts';
 import { RowParser } from '../snapshot/row-parser.ts';
 import { chained } from '../snapshot/snapshot-format.ts';

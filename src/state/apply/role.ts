@@ -12,7 +12,7 @@ import type { Unstamped } from '../../acl/stamped.ts';
 import type { ChangeOf } from '../commands/commands.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readRole, readRoleByName } from '../reads/reads.ts';
-import { ROLES } from '../rows/objects.ts';
+import { ROLES } from '../rows/objects/objects.ts';
 import {
   type ApplyContext,
   requireCas,

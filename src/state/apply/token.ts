@@ -19,9 +19,9 @@ import { tellsLocalDeletions } from '../commands/feature-levels.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { isIdInUse, readAuthMethod, readToken } from '../reads/reads.ts';
 import { isVoid, type StandingLookup } from '../reads/standing.ts';
-import { TOKENS } from '../rows/objects.ts';
-import { readRetiredNamespace } from '../rows/retired-namespace.ts';
-import { forgetOrigin } from '../rows/token-origin.ts';
+import { TOKENS } from '../rows/objects/objects.ts';
+import { readRetiredNamespace } from '../rows/objects/retired-namespace.ts';
+import { forgetOrigin } from '../rows/objects/token-origin.ts';
 import { type ApplyContext, requireCas, requireLinks, requireNamespace } from './checks.ts';
 
 export function applyTokenSet(context: ApplyContext, change: ChangeOf<'token.set'>): Answer {

@@ -4,7 +4,7 @@
 import { assert, must } from '../../../cluster/base/assert.ts';
 import { unreachable } from '../../../cluster/base/unreachable.ts';
 import type { GlobalEffect } from '../global-effects.ts';
-import { type Field, type Fields, keyOfNumber } from '../rows/packing.ts';
+import { type Field, type Fields, keyOfNumber } from '../rows/layout/packing.ts';
 import {
   AUTH_METHOD_CODEC,
   BINDING_RULE_CODEC,
@@ -15,8 +15,8 @@ import {
   type RecordCodec,
   ROLE_CODEC,
   TOKEN_CODEC,
-} from '../rows/record-codec.ts';
-import type { Stamped } from '../rows/stamp.ts';
+} from '../rows/layout/record-codec.ts';
+import type { Stamped } from '../rows/layout/stamp.ts';
 import type { Answer, AppliedOutcome } from './outcome.ts';
 
 /** Verdicts are for those who propose; no request is answered by one. */

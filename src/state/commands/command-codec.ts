@@ -21,7 +21,7 @@ import {
   pack,
   requireFormat,
   unpack,
-} from '../rows/packing.ts';
+} from '../rows/layout/packing.ts';
 import {
   AUTH_METHOD_CODEC,
   BINDING_RULE_CODEC,
@@ -29,8 +29,8 @@ import {
   POLICY_CODEC,
   ROLE_CODEC,
   TOKEN_CODEC,
-} from '../rows/record-codec.ts';
-import { NOT_STAMPED } from '../rows/stamp.ts';
+} from '../rows/layout/record-codec.ts';
+import { NOT_STAMPED } from '../rows/layout/stamp.ts';
 import type { Change, ChangeOf, ChangeType, Command, Presence, RequestMark } from './commands.ts';
 
 const FORMAT = 1;

@@ -5,9 +5,9 @@
 import type { KvReader } from '../../../cluster/platform/kv.ts';
 import { AclError } from '../../acl/error.ts';
 import { Digest, rowHash } from '../rows/digest.ts';
-import { tableOfRow } from '../rows/objects.ts';
-import { decodeRecord } from '../rows/record-codec.ts';
-import { nameOf } from '../rows/rows-before.ts';
+import { decodeRecord } from '../rows/layout/record-codec.ts';
+import { tableOfRow } from '../rows/objects/objects.ts';
+import { nameOf } from '../rows/store/rows-before.ts';
 import { forkOf, rangesOf } from './chain.ts';
 import type { GlobalCursor } from './cursor.ts';
 import { decodeEntry, entryHash, type GlobalEntry } from './global-entry.ts';

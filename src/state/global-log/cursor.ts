@@ -1,7 +1,7 @@
 // A place in the global log, with the hash that names all of the log up to there.
 
 import { sha256 } from '../../../cluster/platform/sha256.ts';
-import { pack } from '../rows/packing.ts';
+import { pack } from '../rows/layout/packing.ts';
 
 export interface GlobalCursor {
   /** Of the last entry. */

@@ -2,7 +2,7 @@
 // every entry that it sends, and unpacking a whole one costs ten times as much. What does not look like the
 // entries that are written is left to the codec.
 
-import { packedNumberAt, packedSizeAt } from '../rows/packed-number.ts';
+import { packedNumberAt, packedSizeAt } from '../rows/layout/packed-number.ts';
 
 /** What an entry says of its place. */
 export interface EntryLinks {

@@ -2,9 +2,9 @@
 
 import { uuidOfBytes } from '../../acl/ids.ts';
 import type { GlobalEffect } from '../global-effects.ts';
-import { tableOfRow } from '../rows/objects.ts';
-import { decodeRecord } from '../rows/record-codec.ts';
-import type { Stamped } from '../rows/stamp.ts';
+import { decodeRecord } from '../rows/layout/record-codec.ts';
+import type { Stamped } from '../rows/layout/stamp.ts';
+import { tableOfRow } from '../rows/objects/objects.ts';
 import { idAtEnd, ROW, textsInKey } from '../rows/tables.ts';
 import type { GlobalEntry } from './global-entry.ts';
 

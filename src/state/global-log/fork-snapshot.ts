@@ -5,7 +5,7 @@ import { must } from '../../../cluster/base/assert.ts';
 import type { KvReader, KvRow, KvSnapshot } from '../../../cluster/platform/kv.ts';
 import { AclError } from '../../acl/error.ts';
 import { decodeMeta } from '../rows/meta.ts';
-import { nameOf } from '../rows/rows-before.ts';
+import { nameOf } from '../rows/store/rows-before.ts';
 import { META_KEY } from '../rows/tables.ts';
 import { type BeforeFork, beforeFork } from './before-fork.ts';
 import { encodeHeader, type GlobalSnapshot, piecesOf } from './global-snapshot.ts';

@@ -21,8 +21,8 @@ import {
   pack,
   requireFormat,
   unpack,
-} from '../rows/packing.ts';
-import { createIndexAtHead } from '../rows/record-codec.ts';
+} from '../rows/layout/packing.ts';
+import { createIndexAtHead } from '../rows/layout/record-codec.ts';
 import type { GlobalCursor } from './cursor.ts';
 import { type EntryLinks, linksAtHead } from './entry-head.ts';
 import { type Datacenter, datacenterFields, datacenterOf } from './replication.ts';

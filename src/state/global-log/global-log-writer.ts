@@ -2,7 +2,7 @@
 // the row that says how the datacenter stands. Both are in the batch of the effects that they speak of.
 
 import { must } from '../../../cluster/base/assert.ts';
-import type { Rows } from '../rows/row-buffer.ts';
+import type { Rows } from '../rows/store/row-buffer.ts';
 import { rowKey } from '../rows/tables.ts';
 import { rangesOf } from './chain.ts';
 import type { GlobalCursor } from './cursor.ts';

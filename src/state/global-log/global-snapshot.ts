@@ -5,8 +5,15 @@
 import type { KvReader, KvRow, KvSnapshot } from '../../../cluster/platform/kv.ts';
 import { isGlobalRow } from '../global-effects.ts';
 import { isSentRequest } from '../reads/shared-request.ts';
+import {
+  type Fields,
+  orNull,
+  orUndefined,
+  pack,
+  requireFormat,
+  unpack,
+} from '../rows/layout/packing.ts';
 import { decodeMeta, type Meta } from '../rows/meta.ts';
-import { type Fields, orNull, orUndefined, pack, requireFormat, unpack } from '../rows/packing.ts';
 import { META_KEY, OBJECT_KINDS, ROW } from '../rows/tables.ts';
 import { packedRows, packedSize } from '../snapshot/snapshot-format.ts';
 import type { GlobalCursor } from './cursor.ts';

@@ -1,9 +1,9 @@
 // How far a snapshot of another datacenter is on its way in: it stands in the row of restores, because
 // a datacenter takes in one other state at a time. Restores have format 1 of that row.
 
+import { type Fields, pack, requireFormat, unpack } from '../rows/layout/packing.ts';
 import { countsTotals, type Totals, totalsFields } from '../rows/meta.ts';
-import type { Sums } from '../rows/object-rows.ts';
-import { type Fields, pack, requireFormat, unpack } from '../rows/packing.ts';
+import type { Sums } from '../rows/objects/object-rows.ts';
 import { decodeHeader, encodeHeader, type GlobalSnapshotHeader } from './global-snapshot.ts';
 
 export interface ImportProgress {

@@ -3,7 +3,7 @@
 
 import type { KvRange, KvReader, KvRow } from '../../../cluster/platform/kv.ts';
 import { IN_ONE_PIECE_BYTES } from '../in-one-piece.ts';
-import type { Getter } from '../rows/getter.ts';
+import type { Getter } from '../rows/store/getter.ts';
 import { numberInKey, rangeOf, rowKey } from '../rows/tables.ts';
 import { epochAt, rangesOf } from './chain.ts';
 import type { GlobalCursor, GlobalPlace } from './cursor.ts';

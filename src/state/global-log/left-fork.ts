@@ -2,7 +2,7 @@
 // and what was made there can have one name and one CreateIndex, and be two things all the same.
 
 import { isStrictOnForks } from '../commands/feature-levels.ts';
-import type { Getter } from '../rows/getter.ts';
+import type { Getter } from '../rows/store/getter.ts';
 import { epochAt, forkOf } from './chain.ts';
 import { decodeEntry } from './global-entry.ts';
 import { entryKey } from './global-log-writer.ts';

@@ -3,8 +3,15 @@
 // their own files; see docs/decisions/0017.
 
 import { must } from '../../../cluster/base/assert.ts';
-import type { Getter } from '../rows/getter.ts';
-import { type Fields, orNull, orUndefined, pack, requireFormat, unpack } from '../rows/packing.ts';
+import {
+  type Fields,
+  orNull,
+  orUndefined,
+  pack,
+  requireFormat,
+  unpack,
+} from '../rows/layout/packing.ts';
+import type { Getter } from '../rows/store/getter.ts';
 import { rowKey } from '../rows/tables.ts';
 import type { GlobalCursor } from './cursor.ts';
 

@@ -14,8 +14,8 @@ import { isOfLocalToken } from '../commands/outcome.ts';
 import { readAt, readAuthMethod, readNamespace } from '../reads/reads.ts';
 import { type ArrivedRequest, requestRow } from '../reads/shared-request.ts';
 import { isOrphaned } from '../reads/standing.ts';
-import type { Getter } from '../rows/getter.ts';
-import { ObjectRows, type Sums } from '../rows/object-rows.ts';
+import { decodeRecord } from '../rows/layout/record-codec.ts';
+import { ObjectRows, type Sums } from '../rows/objects/object-rows.ts';
 import {
   AUTH_METHODS,
   methodKey,
@@ -23,18 +23,18 @@ import {
   secretKey,
   TOKENS,
   tableOfRow,
-} from '../rows/objects.ts';
-import { decodeRecord } from '../rows/record-codec.ts';
-import { decodeRequest } from '../rows/request-row.ts';
-import { RESTORE_KEY } from '../rows/restore-progress.ts';
+} from '../rows/objects/objects.ts';
 import {
   encodeRetiredNamespace,
   readRetiredNamespace,
   retiredNamespaceKey,
-} from '../rows/retired-namespace.ts';
-import { type Rows, stagedRows } from '../rows/row-buffer.ts';
+} from '../rows/objects/retired-namespace.ts';
+import { forgetOrigin } from '../rows/objects/token-origin.ts';
+import { decodeRequest } from '../rows/request-row.ts';
+import { RESTORE_KEY } from '../rows/restore-progress.ts';
+import type { Getter } from '../rows/store/getter.ts';
+import { type Rows, stagedRows } from '../rows/store/row-buffer.ts';
 import { isBookkeepingRow, NO_BYTES, namedKey, ROW, rowKey } from '../rows/tables.ts';
-import { forgetOrigin } from '../rows/token-origin.ts';
 import { decodeImport, encodeImport, type ImportProgress } from './import-progress.ts';
 
 /** Of the key of a request in the key that begins with its time. */

@@ -14,7 +14,8 @@ import type { NamespaceScope } from '../../acl/namespace-selection.ts';
 import type { Policy } from '../../acl/policy.ts';
 import type { Role } from '../../acl/role.ts';
 import type { Token } from '../../acl/token.ts';
-import { idsOf } from '../rows/id-list.ts';
+import { idsOf } from '../rows/layout/id-list.ts';
+import type { Stamped } from '../rows/layout/stamp.ts';
 import {
   AUTH_METHODS,
   BINDING_RULES,
@@ -25,8 +26,7 @@ import {
   POLICIES,
   ROLES,
   TOKENS,
-} from '../rows/objects.ts';
-import type { Stamped } from '../rows/stamp.ts';
+} from '../rows/objects/objects.ts';
 import {
   behind,
   idAtEnd,

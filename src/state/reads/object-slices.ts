@@ -2,9 +2,9 @@
 // those that index rows point at.
 
 import type { KvRange, KvReader, KvRow, KvSnapshot } from '../../../cluster/platform/kv.ts';
-import type { ObjectTable } from '../rows/objects.ts';
-import { decodeRecord } from '../rows/record-codec.ts';
-import type { Stamped } from '../rows/stamp.ts';
+import { decodeRecord } from '../rows/layout/record-codec.ts';
+import type { Stamped } from '../rows/layout/stamp.ts';
+import type { ObjectTable } from '../rows/objects/objects.ts';
 
 export type Slices<T> = AsyncIterable<readonly T[]>;
 

@@ -9,8 +9,9 @@ import type { Namespace } from '../../acl/namespace.ts';
 import type { Policy } from '../../acl/policy.ts';
 import type { Role } from '../../acl/role.ts';
 import type { Token } from '../../acl/token.ts';
-import type { Getter } from '../rows/getter.ts';
-import { idsOf } from '../rows/id-list.ts';
+import { idsOf } from '../rows/layout/id-list.ts';
+import { decodeRecord } from '../rows/layout/record-codec.ts';
+import type { Stamped } from '../rows/layout/stamp.ts';
 import {
   AUTH_METHODS,
   BINDING_RULES,
@@ -20,9 +21,8 @@ import {
   ROLES,
   secretKey,
   TOKENS,
-} from '../rows/objects.ts';
-import { decodeRecord } from '../rows/record-codec.ts';
-import type { Stamped } from '../rows/stamp.ts';
+} from '../rows/objects/objects.ts';
+import type { Getter } from '../rows/store/getter.ts';
 import { namedKey, type RowKind, rowKey } from '../rows/tables.ts';
 
 export function readToken(rows: Getter, accessorId: string): Token | undefined {

@@ -5,10 +5,10 @@
 import type { KvReader, KvRow } from '../../../cluster/platform/kv.ts';
 import { type AccessorId, uuidOfBytes } from '../../acl/ids.ts';
 import { IN_ONE_PIECE_BYTES } from '../in-one-piece.ts';
-import { decodeRecord, TOKEN_CODEC } from '../rows/record-codec.ts';
-import { decodeRetiredNamespace, isNeverLostKey } from '../rows/retired-namespace.ts';
+import { decodeRecord, TOKEN_CODEC } from '../rows/layout/record-codec.ts';
+import { isLocalTokenRow } from '../rows/layout/token-row.ts';
+import { decodeRetiredNamespace, isNeverLostKey } from '../rows/objects/retired-namespace.ts';
 import { behind, idAtEnd, ROW, rangeOf, rowKey } from '../rows/tables.ts';
-import { isLocalTokenRow } from '../rows/token-row.ts';
 
 /** A part of the void tokens, in the order of the rows that say so. */
 export interface VoidTokenSearch<Place> {

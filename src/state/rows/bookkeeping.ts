@@ -4,14 +4,14 @@
 import type { ChangeSet } from '../change-set.ts';
 import type { RequestMark } from '../commands/commands.ts';
 import type { AppliedOutcome } from '../commands/outcome.ts';
-import type { Getter } from './getter.ts';
-import { pack, requireFormat, unpack } from './packing.ts';
+import { pack, requireFormat, unpack } from './layout/packing.ts';
 import {
   decodeRequest,
   encodeRequest,
   type RememberedRequest,
   requestAgeOf,
 } from './request-row.ts';
+import type { Getter } from './store/getter.ts';
 import { NO_BYTES, rowKey } from './tables.ts';
 
 /** A remembered request answers repeats for so long, by the clocks of proposing leaders. */

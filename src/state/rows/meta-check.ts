@@ -2,8 +2,8 @@
 // be counters, of one state, and far from where numbers stop being exact.
 
 import type { LogWitness } from '../../../cluster/log/log-entry.ts';
+import { isCount } from './layout/object-shapes.ts';
 import type { Meta } from './meta.ts';
-import { isCount } from './object-shapes.ts';
 
 /**
  * No counter of a state that comes in is greater: it leaves as many steps to go as there are behind it, and no

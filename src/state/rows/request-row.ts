@@ -2,7 +2,7 @@
 
 import { outcomeFields, replayedOutcomeOf } from '../commands/answer-codec.ts';
 import type { AppliedOutcome } from '../commands/outcome.ts';
-import { type Fields, pack, requireFormat, unpack } from './packing.ts';
+import { type Fields, pack, requireFormat, unpack } from './layout/packing.ts';
 
 const FORMAT = 1;
 

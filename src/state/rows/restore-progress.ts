@@ -3,7 +3,7 @@
 
 import { CHAIN_ORIGIN } from '../snapshot/snapshot-format.ts';
 import { Digest } from './digest.ts';
-import { pack, requireFormat, unpack } from './packing.ts';
+import { pack, requireFormat, unpack } from './layout/packing.ts';
 import { NO_BYTES, rowKey } from './tables.ts';
 
 export interface RestoreProgress {

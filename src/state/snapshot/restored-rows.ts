@@ -6,13 +6,16 @@
 import type { Kv, KvRow, KvWrite } from '../../../cluster/platform/kv.ts';
 import type { NamespaceName } from '../../acl/ids.ts';
 import { readAt, readAuthMethod } from '../reads/reads.ts';
+import { nameOfRow } from '../rows/layout/readable-row.ts';
+import { decodeRecord } from '../rows/layout/record-codec.ts';
 import { EMPTY_META, type Meta, type Totals } from '../rows/meta.ts';
-import { ObjectRows } from '../rows/object-rows.ts';
-import { TOKENS, tableOfRow } from '../rows/objects.ts';
-import { nameOfRow } from '../rows/readable-row.ts';
-import { decodeRecord } from '../rows/record-codec.ts';
-import { decodeRetiredNamespace, encodeRetiredNamespace } from '../rows/retired-namespace.ts';
-import { RowBuffer } from '../rows/row-buffer.ts';
+import { ObjectRows } from '../rows/objects/object-rows.ts';
+import { TOKENS, tableOfRow } from '../rows/objects/objects.ts';
+import {
+  decodeRetiredNamespace,
+  encodeRetiredNamespace,
+} from '../rows/objects/retired-namespace.ts';
+import { RowBuffer } from '../rows/store/row-buffer.ts';
 import {
   idAtEnd,
   NO_BYTES,

@@ -2,7 +2,7 @@
 // archive. Nothing was changed when it is thrown.
 
 import type { KvRow } from '../../../cluster/platform/kv.ts';
-import { requireReadable, UnreadableRow } from '../rows/readable-row.ts';
+import { requireReadable, UnreadableRow } from '../rows/layout/readable-row.ts';
 
 /** What was received is not what was sent, or not the state of any node. The message says where. */
 export class SnapshotDamage extends Error {

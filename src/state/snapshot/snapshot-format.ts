@@ -10,7 +10,7 @@
 
 import type { KvRow } from '../../../cluster/platform/kv.ts';
 import { sha256 } from '../../../cluster/platform/sha256.ts';
-import { type Fields, pack, unpack } from '../rows/packing.ts';
+import { type Fields, pack, unpack } from '../rows/layout/packing.ts';
 
 /** No chunk is larger. */
 export const SNAPSHOT_CHUNK_MAX_BYTES = 256 * 1024;

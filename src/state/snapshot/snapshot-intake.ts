@@ -6,14 +6,14 @@ import { assert } from '../../../cluster/base/assert.ts';
 import type { LogWitness } from '../../../cluster/log/log-entry.ts';
 import type { Kv, KvRow, KvWrite } from '../../../cluster/platform/kv.ts';
 import { AclError } from '../../acl/error.ts';
+import type { Meta } from '../rows/meta.ts';
 import {
   encodeKeyspaces,
   KEYSPACES_KEY,
   type Keyspaces,
   placeOf,
   rangeOfKeyspace,
-} from '../rows/keyspaces.ts';
-import type { Meta } from '../rows/meta.ts';
+} from '../rows/store/keyspaces.ts';
 import { isRestoredRow, META_KEY, ROW } from '../rows/tables.ts';
 import { completeRestored, RESTORED_OBJECTS_MAX, restoredWrites } from './restored-rows.ts';
 import { requireUndamaged, SnapshotDamage } from './snapshot-damage.ts';

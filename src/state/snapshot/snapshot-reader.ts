@@ -8,10 +8,15 @@ import type { LogWitness } from '../../../cluster/log/log-entry.ts';
 import type { KvRow } from '../../../cluster/platform/kv.ts';
 import { NEWEST_LEVEL } from '../commands/feature-levels.ts';
 import { Digest, rowHash } from '../rows/digest.ts';
+import type { Fields } from '../rows/layout/packing.ts';
+import {
+  nameOfRow,
+  objectIn,
+  type ReadObject,
+  UnreadableRow,
+} from '../rows/layout/readable-row.ts';
 import { decodeMeta, type Meta } from '../rows/meta.ts';
 import { wrongInMeta } from '../rows/meta-check.ts';
-import type { Fields } from '../rows/packing.ts';
-import { nameOfRow, objectIn, type ReadObject, UnreadableRow } from '../rows/readable-row.ts';
 import { isObjectRow, isSentRow, NO_BYTES, ROW } from '../rows/tables.ts';
 import { RowParser } from './row-parser.ts';
 import { SnapshotDamage } from './snapshot-damage.ts';

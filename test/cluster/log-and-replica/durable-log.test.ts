@@ -22,8 +22,8 @@ import {
 } from '../../../cluster/log/log-entry.ts';
 import { FailingKv } from '../../support/failing-kv.ts';
 import { MemoryKv, textOf } from '../../support/memory-kv.ts';
-import { FIRST_RELEASE, GROUPS } from '../golden-log-bytes.ts';
 import { bytesOf, entriesBehind, HARD_STATE, hex, logOf } from './cases.ts';
+import { FIRST_RELEASE, GROUPS } from './golden-log-bytes.ts';
 
 /** The definition, bit by bit. */
 function obviousCrc32c(bytes: Uint8Array): number {

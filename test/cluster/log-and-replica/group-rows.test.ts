@@ -31,8 +31,8 @@ import {
 } from '../../../cluster/replica/group-record.ts';
 import { FailingKv } from '../../support/failing-kv.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
-import { GROUPS } from '../golden-log-bytes.ts';
 import { adding, bytesOf, hex, logOf, memberOf, memberRecord } from './cases.ts';
+import { GROUPS } from './golden-log-bytes.ts';
 
 const CLUSTER = '11111111-2222-4333-8444-000000000001';
 

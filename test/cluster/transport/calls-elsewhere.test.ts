@@ -3,7 +3,7 @@
 
 import t from 'tap';
 import type { RpcCaller } from '../../../cluster/transport/transport.ts';
-import { aCall, addressOf, CLUSTER, type NodeGiven, Rig } from '../transport-rig.ts';
+import { aCall, addressOf, CLUSTER, type NodeGiven, Rig } from './rig.ts';
 
 t.test(
   'call: to an address links with whoever is there, shares the connection and ends it',

@@ -3,8 +3,8 @@
 import t from 'tap';
 import { RpcRefusal } from '../../../cluster/transport/calls/rpc-error.ts';
 import { uuidNumbered } from '../../support/fake-random.ts';
-import { aCall, addressOf, aHeartbeat, CLUSTER, introduce, Rig } from '../transport-rig.ts';
 import { aHello, Impostor } from './impostor.ts';
+import { aCall, addressOf, aHeartbeat, CLUSTER, introduce, Rig } from './rig.ts';
 
 t.test('call: its answer goes to the life that asked, and to no other', async (test) => {
   for (const size of [6, 100_000]) {

@@ -4,9 +4,9 @@ import t from 'tap';
 import type { Conn } from '../../../cluster/platform/net.ts';
 import type { Frame } from '../../../cluster/wire/frame.ts';
 import { decodeFrame } from '../../../cluster/wire/frame-codec.ts';
-import { introduce, Rig } from '../transport-rig.ts';
 import { FRAMES } from '../wire-frames.ts';
 import { aHello, Impostor } from './impostor.ts';
+import { introduce, Rig } from './rig.ts';
 
 t.test(
   'handshake: a program that speaks only newer protocols is told so, an older one too',

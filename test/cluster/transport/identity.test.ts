@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { uuidNumbered } from '../../support/fake-random.ts';
-import { addressOf, CLUSTER, introduce, Rig } from '../transport-rig.ts';
+import { addressOf, CLUSTER, introduce, Rig } from './rig.ts';
 
 t.test('link: says who is there and when it was heard', async (test) => {
   const rig = new Rig();

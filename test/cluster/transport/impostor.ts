@@ -3,8 +3,8 @@
 import type { Conn } from '../../../cluster/platform/net.ts';
 import { type Frame, type Hello, NEWEST_PROTOCOL } from '../../../cluster/wire/frame.ts';
 import { decodeFrame, encodeFrame } from '../../../cluster/wire/frame-codec.ts';
-import { addressOf, CLUSTER, type Rig, type RigNode } from '../transport-rig.ts';
 import { FRAMES } from '../wire-frames.ts';
+import { addressOf, CLUSTER, type Rig, type RigNode } from './rig.ts';
 
 export const SEED = Number(process.env.CONCLAVE_SEED ?? 7);
 

@@ -4,6 +4,7 @@ import t from 'tap';
 import { NO_ENTRY } from '../../../cluster/raft/log/entry.ts';
 import { encodeFrame } from '../../../cluster/wire/frame-codec.ts';
 import { streamOf } from '../../support/simulated-world.ts';
+import { aHello, Impostor, SEED } from './impostor.ts';
 import {
   aCall,
   addressOf,
@@ -13,8 +14,7 @@ import {
   KEY,
   type NodeGiven,
   Rig,
-} from '../transport-rig.ts';
-import { aHello, Impostor, SEED } from './impostor.ts';
+} from './rig.ts';
 
 t.test('link: two nodes have one connection a lane, whenever each begins to dial', async (test) => {
   for (const delayMs of [0, 1, 5]) {

@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { decodeFrame } from '../../../cluster/wire/frame-codec.ts';
-import { aHeartbeat, anAppend, Rig } from '../transport-rig.ts';
+import { aHeartbeat, anAppend, Rig } from './rig.ts';
 
 t.test('messages: those of one turn to one node leave in one frame, in order', async (test) => {
   const rig = new Rig();

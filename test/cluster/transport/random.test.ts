@@ -3,8 +3,8 @@
 
 import t from 'tap';
 import { streamOf } from '../../support/simulated-world.ts';
-import { aCall, aHeartbeat, introduce, Rig, type RigNode } from '../transport-rig.ts';
 import { SEED } from './impostor.ts';
+import { aCall, aHeartbeat, introduce, Rig, type RigNode } from './rig.ts';
 
 const RUNS = Number(process.env.CONCLAVE_RUNS ?? 5);
 

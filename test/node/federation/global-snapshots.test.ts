@@ -7,9 +7,9 @@ import { GlobalSnapshotSink } from '../../../src/node/federation/ports/global-sn
 import type { Command } from '../../../src/state/commands/commands.ts';
 import type { Outcome } from '../../../src/state/commands/outcome.ts';
 import type { Verdict } from '../../../src/state/global-log/verdict.ts';
-import { POLICIES } from '../../../src/state/rows/objects.ts';
-import { pack } from '../../../src/state/rows/packing.ts';
-import { encodeRecord, POLICY_CODEC } from '../../../src/state/rows/record-codec.ts';
+import { pack } from '../../../src/state/rows/layout/packing.ts';
+import { encodeRecord, POLICY_CODEC } from '../../../src/state/rows/layout/record-codec.ts';
+import { POLICIES } from '../../../src/state/rows/objects/objects.ts';
 import { packedRows } from '../../../src/state/snapshot/snapshot-format.ts';
 import { aPolicy } from '../../support/fixtures.ts';
 

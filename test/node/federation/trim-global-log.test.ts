@@ -4,7 +4,7 @@ import t from 'tap';
 import { trimGlobalLog } from '../../../src/node/federation/ports/trim-global-log.ts';
 import type { Change, Command } from '../../../src/state/commands/commands.ts';
 import type { Outcome } from '../../../src/state/commands/outcome.ts';
-import { archived, commandsOf, furnished } from '../../state/restoring.ts';
+import { archived, commandsOf, furnished } from '../../state/archives/restoring.ts';
 import { aCommand, aPolicy } from '../../support/fixtures.ts';
 import { BUILTINS, replaceableMachine } from '../../support/machine-harness.ts';
 

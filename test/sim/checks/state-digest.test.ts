@@ -3,7 +3,11 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import { encodeKeyspaces, KEYSPACES_KEY, placeOf } from '../../../src/state/rows/keyspaces.ts';
+import {
+  encodeKeyspaces,
+  KEYSPACES_KEY,
+  placeOf,
+} from '../../../src/state/rows/store/keyspaces.ts';
 import { ROW } from '../../../src/state/rows/tables.ts';
 import { textOf } from '../world/key-text.ts';
 import { rowsDigest } from '../world/rows-digest.ts';

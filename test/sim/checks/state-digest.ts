@@ -1,7 +1,7 @@
 // What the rows of a state come to, wherever its store has put them: which keyspace is the current one is
 // a matter of each store alone, and so is how far those that are unused are deleted.
 
-import { decodeKeyspaces, KEYSPACES_KEY } from '../../../src/state/rows/keyspaces.ts';
+import { decodeKeyspaces, KEYSPACES_KEY } from '../../../src/state/rows/store/keyspaces.ts';
 import { ROW } from '../../../src/state/rows/tables.ts';
 import { bytesOf, textOf } from '../world/key-text.ts';
 import {

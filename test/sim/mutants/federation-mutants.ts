@@ -30,8 +30,8 @@ import { currentEpoch, type Replication } from '../../../src/state/global-log/re
 import { StagedImport } from '../../../src/state/global-log/staged-import.ts';
 import { StateMachine } from '../../../src/state/machine.ts';
 import { Digest } from '../../../src/state/rows/digest.ts';
-import type { Sums } from '../../../src/state/rows/object-rows.ts';
-import { TOKEN_CODEC } from '../../../src/state/rows/record-codec.ts';
+import { TOKEN_CODEC } from '../../../src/state/rows/layout/record-codec.ts';
+import type { Sums } from '../../../src/state/rows/objects/object-rows.ts';
 import { StoredState } from '../../../src/state/stored-state.ts';
 import type { Mutant } from './mutant.ts';
 import { replaced, together } from './replaced.ts';

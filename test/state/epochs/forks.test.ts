@@ -17,7 +17,7 @@ import {
   aToken,
   FIXTURE_TIME_MS,
 } from '../../support/fixtures.ts';
-import { archived, commandsOf, type Server } from '../restoring.ts';
+import { archived, commandsOf, type Server } from '../archives/restoring.ts';
 import { type Name, World } from './world.ts';
 
 t.test(

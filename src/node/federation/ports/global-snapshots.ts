@@ -9,7 +9,7 @@ import type { Change } from '../../../state/commands/commands.ts';
 import type { GlobalSnapshot as GlobalSnapshotOfState } from '../../../state/global-log/global-snapshot.ts';
 import type { Verdict } from '../../../state/global-log/verdict.ts';
 import type { StateMachine } from '../../../state/machine.ts';
-import { requireReadable, UnreadableRow } from '../../../state/rows/readable-row.ts';
+import { requireReadable, UnreadableRow } from '../../../state/rows/layout/readable-row.ts';
 import { RowParser } from '../../../state/snapshot/row-parser.ts';
 import { abandonImport, type TakingDeps, verdictOf } from './follow-primary.ts';
 

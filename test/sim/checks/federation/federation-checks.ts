@@ -24,8 +24,8 @@ import {
   type EpochStart,
   type Replication,
 } from '../../../../src/state/global-log/replication.ts';
-import { idBytes, TOKENS } from '../../../../src/state/rows/objects.ts';
-import { decodeRecord } from '../../../../src/state/rows/record-codec.ts';
+import { decodeRecord } from '../../../../src/state/rows/layout/record-codec.ts';
+import { idBytes, TOKENS } from '../../../../src/state/rows/objects/objects.ts';
 import { ROW, rowKey } from '../../../../src/state/rows/tables.ts';
 import { siteName } from '../../subject/datacenters-subject.ts';
 import { isStateStore, stateStoreName } from '../../subject/subject.ts';

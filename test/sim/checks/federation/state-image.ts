@@ -9,7 +9,7 @@ import {
   REPLICATION_KEY,
   type Replication,
 } from '../../../../src/state/global-log/replication.ts';
-import { decodeKeyspaces, KEYSPACES_KEY } from '../../../../src/state/rows/keyspaces.ts';
+import { decodeKeyspaces, KEYSPACES_KEY } from '../../../../src/state/rows/store/keyspaces.ts';
 import { isObjectRow, ROW } from '../../../../src/state/rows/tables.ts';
 import { bytesOf, textOf } from '../../world/key-text.ts';
 import { rowsDigest } from '../../world/rows-digest.ts';

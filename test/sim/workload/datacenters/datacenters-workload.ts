@@ -2,7 +2,7 @@
 // datacenter, and local tokens at those of their own. A write is sent again under its request id, often in
 // another datacenter, when nobody knows what became of it.
 
-import { idBytes } from '../../../../src/state/rows/objects.ts';
+import { idBytes } from '../../../../src/state/rows/objects/objects.ts';
 import { rowKey } from '../../../../src/state/rows/tables.ts';
 import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
 import { replayLog } from '../../checks/shadow.ts';

@@ -11,12 +11,12 @@ import {
   decodeReplication,
   encodeReplication,
 } from '../../../../src/state/global-log/replication.ts';
+import { decodeRecord, encodeRecord } from '../../../../src/state/rows/layout/record-codec.ts';
+import type { Stamped } from '../../../../src/state/rows/layout/stamp.ts';
 import type { Meta } from '../../../../src/state/rows/meta.ts';
-import { tableOfRow } from '../../../../src/state/rows/objects.ts';
-import { decodeRecord, encodeRecord } from '../../../../src/state/rows/record-codec.ts';
-import type { Stamped } from '../../../../src/state/rows/stamp.ts';
+import { tableOfRow } from '../../../../src/state/rows/objects/objects.ts';
 import { isObjectRow, ROW } from '../../../../src/state/rows/tables.ts';
-import { archiveWith, contentOf, trueTo } from '../../../state/crafted-archive.ts';
+import { archiveWith, contentOf, trueTo } from '../../../state/archives/crafted-archive.ts';
 import type { Behind } from '../../checks/federation/global-chain.ts';
 import { withWrites } from '../../checks/federation/state-image.ts';
 import { MANAGEMENT_SECRET } from '../../subject/node-subject.ts';

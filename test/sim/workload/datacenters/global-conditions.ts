@@ -1,9 +1,9 @@
 // What a write that is in the global log found at its place there: what it makes was not there, by its name either,
 // what it replaces or deletes was, and is the version that it names, where it names one.
 
-import { tableOfRow } from '../../../../src/state/rows/objects.ts';
-import { decodeRecord } from '../../../../src/state/rows/record-codec.ts';
-import type { Stamped } from '../../../../src/state/rows/stamp.ts';
+import { decodeRecord } from '../../../../src/state/rows/layout/record-codec.ts';
+import type { Stamped } from '../../../../src/state/rows/layout/stamp.ts';
+import { tableOfRow } from '../../../../src/state/rows/objects/objects.ts';
 import { ROW } from '../../../../src/state/rows/tables.ts';
 import type { KnownEntry } from '../../checks/federation/global-chain.ts';
 import type { Violations } from '../../checks/violations.ts';

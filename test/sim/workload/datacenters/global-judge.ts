@@ -13,8 +13,8 @@
 import { createHash } from 'node:crypto';
 import { objectsOf } from '../../../../src/state/global-log/entry-objects.ts';
 import type { GlobalEntry } from '../../../../src/state/global-log/global-entry.ts';
-import { TOKENS } from '../../../../src/state/rows/objects.ts';
-import { decodeRecord } from '../../../../src/state/rows/record-codec.ts';
+import { decodeRecord } from '../../../../src/state/rows/layout/record-codec.ts';
+import { TOKENS } from '../../../../src/state/rows/objects/objects.ts';
 import { ROW } from '../../../../src/state/rows/tables.ts';
 import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
 import type { KnownEntry } from '../../checks/federation/global-chain.ts';

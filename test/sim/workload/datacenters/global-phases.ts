@@ -3,14 +3,14 @@
 import type { AuthMethod } from '../../../../src/acl/auth-method.ts';
 import { DEFAULT_NAMESPACE } from '../../../../src/acl/ids.ts';
 import type { Policy } from '../../../../src/acl/policy.ts';
+import { decodeRecord } from '../../../../src/state/rows/layout/record-codec.ts';
 import {
   AUTH_METHODS,
   NAMESPACES,
   POLICIES,
   ROLES,
   TOKENS,
-} from '../../../../src/state/rows/objects.ts';
-import { decodeRecord } from '../../../../src/state/rows/record-codec.ts';
+} from '../../../../src/state/rows/objects/objects.ts';
 import { ROW } from '../../../../src/state/rows/tables.ts';
 import type { KnownEntry } from '../../checks/federation/global-chain.ts';
 import { bytesOf, textOf } from '../../world/key-text.ts';

@@ -4,8 +4,8 @@
 import type { Policy } from '../../../../src/acl/policy.ts';
 import type { Role } from '../../../../src/acl/role.ts';
 import type { Token } from '../../../../src/acl/token.ts';
-import { POLICIES, ROLES, TOKENS } from '../../../../src/state/rows/objects.ts';
-import { decodeRecord } from '../../../../src/state/rows/record-codec.ts';
+import { decodeRecord } from '../../../../src/state/rows/layout/record-codec.ts';
+import { POLICIES, ROLES, TOKENS } from '../../../../src/state/rows/objects/objects.ts';
 import { ROW } from '../../../../src/state/rows/tables.ts';
 import { type Links, mayWrite, type RightAbout, SERVICE } from '../acl-requests.ts';
 import type { Version } from '../object-model.ts';
