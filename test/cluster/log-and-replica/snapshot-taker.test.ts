@@ -4,7 +4,7 @@ import t from 'tap';
 import { NO_MEMBERS } from '../../../cluster/raft/membership/membership.ts';
 import type { SnapshotMessage } from '../../../cluster/raft/message.ts';
 import { EMPTY_GROUP, encodeGroupRecord } from '../../../cluster/replica/group-record.ts';
-import { type MachineIntake, ReplicaError } from '../../../cluster/replica/replica.ts';
+import { type MachineIntake, ReplicaError, type TakenState } from '../../../cluster/replica/replica.ts';
 import {
   SnapshotTaker,
   type TakenSnapshot,
@@ -22,7 +22,7 @@ const messageAt = (index: number): SnapshotMessage => ({
 });
 
 /** Each step of the machine waits for `goOn` where `isSlow` names it; `log` has all that happened. */
-function aTaker(isSlow: 'begin' | 'complete' | 'none' = 'none') {
+function aTaker(isSlow: 'begin' | 'complete' | 'none' = 'none', told: Partial<TakenState> = {}) {
   const log: string[] = [];
   let goOn: () => void = () => undefined;
   const step = (name: string): Promise<void> => {
@@ -35,7 +35,8 @@ function aTaker(isSlow: 'begin' | 'complete' | 'none' = 'none') {
     complete: async () => {
       await step('complete');
       const appliedEntry = { index: own, term: 1, hash: HASH };
-      return { appliedEntry, groupRecord: encodeGroupRecord(EMPTY_GROUP), generation: 1 };
+      const groupRecord = encodeGroupRecord(EMPTY_GROUP);
+      return { appliedEntry, groupRecord, generation: 1, ...told };
     },
     adopt: () => step('adopt'),
     abandon: () => step(`abandon ${own}`),
@@ -53,6 +54,31 @@ function aTaker(isSlow: 'begin' | 'complete' | 'none' = 'none') {
   });
   return { taker, log, asked, goOn: () => goOn() };
 }
+
+t.test('taker: a state that is not the one that was announced is given up', async (test) => {
+  const members = { ...NO_MEMBERS, voters: [1, 2, 3] };
+  const wrong: readonly (readonly [Partial<TakenState>, RegExp])[] = [
+    [
+      { appliedEntry: { index: 2, term: 1, hash: HASH } },
+      /stands at entry 2 of term 1, not at entry 1/,
+    ],
+    [
+      { appliedEntry: { index: 1, term: 2, hash: HASH } },
+      /stands at entry 1 of term 2, not at entry 1/,
+    ],
+    [{ groupRecord: undefined }, /it has no group record/],
+    [
+      { groupRecord: encodeGroupRecord({ ...EMPTY_GROUP, membership: members }) },
+      /its members are not those that its sender named/,
+    ],
+  ];
+  for (const [told, message] of wrong) {
+    const { taker, log, asked } = aTaker('none', told);
+    const incoming = (await taker.begin(messageAt(1)))!;
+    await test.rejects(incoming.finish(), { name: 'SnapshotDamage', message });
+    test.same([log, asked], [['begin', 'complete', 'abandon 1'], []], String(message));
+  }
+});
 
 t.test('taker: of two that begin at once the later one comes in', async (test) => {
   const { taker, log } = aTaker();
