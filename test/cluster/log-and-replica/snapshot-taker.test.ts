@@ -4,7 +4,11 @@ import t from 'tap';
 import { NO_MEMBERS } from '../../../cluster/raft/membership/membership.ts';
 import type { SnapshotMessage } from '../../../cluster/raft/message.ts';
 import { EMPTY_GROUP, encodeGroupRecord } from '../../../cluster/replica/group-record.ts';
-import { type MachineIntake, ReplicaError, type TakenState } from '../../../cluster/replica/replica.ts';
+import {
+  type MachineIntake,
+  ReplicaError,
+  type TakenState,
+} from '../../../cluster/replica/replica.ts';
 import {
   SnapshotTaker,
   type TakenSnapshot,
