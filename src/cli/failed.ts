@@ -151,6 +151,8 @@ function hintOf(error: ClientError): string | undefined {
   if (byText !== undefined) return byText[1];
   if (error.code === 'duplicate')
     return 'choose another name or id, or change the one that exists with `update`.';
+  if (error.code === 'template-not-found')
+    return '`conclave acl templated-policy list` shows which there are.';
   if (error.code === 'cas-mismatch')
     return 'somebody else changed it meanwhile: look at it again, then repeat the command.';
   if (error.code === 'not-primary' && error.asked.path.startsWith('/v1/snapshot'))

@@ -82,6 +82,11 @@ const REFUSALS: readonly (readonly [name: string, answer: object, ...said: strin
     'live in another namespace (--namespace)',
   ],
   [
+    'a template that there is not',
+    problem(404, 'template-not-found', 'Invalid templated policy Name: none'),
+    'Next: `conclave acl templated-policy list`',
+  ],
+  [
     'a deletion that names no namespace',
     problem(400, 'malformed', 'the token lives in namespace "team": name it (ns) to delete it'),
     'Next: say so with --namespace; nothing was deleted',
