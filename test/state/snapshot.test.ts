@@ -399,6 +399,8 @@ t.test('install: the new state is served and written to from one moment on', asy
     ];
     heard.push([kind, policy?.name, token?.description]);
   });
+  const moves: unknown[] = [];
+  machine.onGlobalLogMoved(() => moves.push(machine.replication()));
   let wokenCount = 0;
   for (const target of [{ table: 'roles' }, { table: 'tokens', object: 'no such' }] as const) {
     const waiting = machine.watch.waitFor(target, new AbortController().signal);
@@ -410,6 +412,8 @@ t.test('install: the new state is served and written to from one moment on', asy
   test.equal(machine.policyByName(DEFAULT_NAMESPACE, 'old')?.name, 'old');
   const adopting = intake.adopt();
   test.same(heard, [['replaced', 'new', 'token 1']], 'whoever keeps something hears of it at once');
+  test.same(moves, [sender.machine.replication()], 'and whoever follows the log of all');
+  test.same(receiver.generations.adoptions, [1], 'and whoever opens it after a restart');
   test.equal(machine.policyByName(DEFAULT_NAMESPACE, 'old'), undefined);
   test.same(factsOf(machine), factsOf(sender.machine));
   test.same(machine.replication(), sender.machine.replication());

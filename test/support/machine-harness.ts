@@ -70,6 +70,8 @@ export class MemoryGenerations implements Generations {
   readonly current: number;
   /** What is there: those that were discarded are not. */
   readonly stores: Map<number, MemoryKv>;
+  /** Those that became the state, in this order. */
+  readonly adoptions: number[] = [];
   readonly #wrap: (kv: Kv, generation: number) => Kv;
 
   /** `wrap` puts something around each store that is opened, to fail or to watch it. */
@@ -88,7 +90,9 @@ export class MemoryGenerations implements Generations {
     return Promise.resolve(this.#wrap(kv, generation));
   }
 
-  adopted(): void {}
+  adopted(generation: number): void {
+    this.adoptions.push(generation);
+  }
 
   async discard(generation: number, kv: Kv): Promise<void> {
     await kv.close();
