@@ -1,5 +1,6 @@
-// Whether the documents name files that are there. A path is named whole, or as a file name that some folder has;
-// a test without `test/` before and its ending behind. Decisions and the changelog tell of their own time.
+// Whether the documents name files that are there, and each rule has a number of its own. A path is named whole, or as
+// a file name that some folder has; a test without `test/` before and its ending behind. Decisions and the changelog
+// tell of their own time.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,24 +11,44 @@ export interface DocFault {
   readonly says: string;
 }
 
+/** Its rows name tests by the folders that these are in; elsewhere that may be a path of the interface. */
+const RULES = 'docs/INVARIANTS.md';
+const RULE_NUMBER = /^\| (\d+) \|/;
+
 const FOLDERS: readonly string[] = ['cluster', 'docs', 'scripts', 'src', 'test'];
 /** What a document sets as code and has the shape of a path or of a file of code. */
 const NAMED = /`([\w.-]+(?:\/[\w.-]+)+\/?|[\w-]+\.(?:ts|mjs))`/g;
 
-/** Each name of a file or folder in the documents that is in vain. */
+/** Each name of a file or folder in the documents that is in vain, and each number that a second rule has. */
 export function docFaultsIn(root: string): readonly DocFault[] {
   const paths = new Set(FOLDERS.flatMap((folder) => [folder, ...pathsIn(root, folder)]));
   const docs = readdirSync(join(root, 'docs')).map((name) => `docs/${name}`);
-  return ['README.md', ...docs]
+  const inVain = ['README.md', ...docs]
     .filter((file) => file.endsWith('.md'))
-    .flatMap((file) => {
-      const lines = readFileSync(join(root, file), 'utf8').split('\n');
-      return lines.flatMap((text, place) =>
+    .flatMap((file) =>
+      linesOf(root, file).flatMap((text, place) =>
         namesIn(text)
-          .filter((name) => !isThere(name, paths))
+          .filter((name) => !isThere(name, paths, file === RULES))
           .map((name) => ({ file, line: place + 1, says: `there is no ${name}` })),
-      );
-    });
+      ),
+    );
+  return [...inVain, ...repeatedNumbersIn(root)];
+}
+
+function repeatedNumbersIn(root: string): readonly DocFault[] {
+  const seen = new Set<string>();
+  return linesOf(root, RULES).flatMap((text, place) => {
+    const number = RULE_NUMBER.exec(text)?.[1];
+    if (number === undefined) return [];
+    const isSecond = seen.has(number);
+    seen.add(number);
+    if (!isSecond) return [];
+    return [{ file: RULES, line: place + 1, says: `a second rule ${number}` }];
+  });
+}
+
+function linesOf(root: string, file: string): readonly string[] {
+  return readFileSync(join(root, file), 'utf8').split('\n');
 }
 
 function pathsIn(root: string, folder: string): readonly string[] {
@@ -41,10 +62,11 @@ function namesIn(text: string): readonly string[] {
   return [...text.matchAll(NAMED)].map(([, name = '']) => name.replace(/\/$/, ''));
 }
 
-function isThere(name: string, paths: ReadonlySet<string>): boolean {
-  const isWhole = FOLDERS.some((folder) => name.startsWith(`${folder}/`));
-  if (!isWhole && !/\.(?:ts|mjs)$/.test(name)) return true;
+function isThere(name: string, paths: ReadonlySet<string>, namesTests: boolean): boolean {
   const test = `test/${name}`;
+  const isTest = namesTests && name.includes('/') && paths.has(test.slice(0, test.indexOf('/', 5)));
+  const isWhole = isTest || FOLDERS.some((folder) => name.startsWith(`${folder}/`));
+  if (!isWhole && !/\.(?:ts|mjs)$/.test(name)) return true;
   if ([name, `${name}.ts`, test, `${test}.test.ts`].some((path) => paths.has(path))) return true;
   return !isWhole && [...paths].some((path) => path.endsWith(`/${name}`));
 }
