@@ -64,7 +64,8 @@ function namesIn(text: string): readonly string[] {
 
 function isThere(name: string, paths: ReadonlySet<string>, namesTests: boolean): boolean {
   const test = `test/${name}`;
-  const isTest = namesTests && name.includes('/') && paths.has(test.slice(0, test.indexOf('/', 5)));
+  const [folder] = name.split('/');
+  const isTest = namesTests && name.includes('/') && paths.has(`test/${folder}`);
   const isWhole = isTest || FOLDERS.some((folder) => name.startsWith(`${folder}/`));
   if (!isWhole && !/\.(?:ts|mjs)$/.test(name)) return true;
   if ([name, `${name}.ts`, test, `${test}.test.ts`].some((path) => paths.has(path))) return true;
