@@ -392,6 +392,23 @@ export const BAD_DAYS: readonly BadDay[] = [
     ],
   },
   {
+    name: 'the disks of the primary are put back, and whom it names lacks what others keep no more',
+    marks: [
+      'the disks of the primary were put back to a copy',
+      'the datacenter was elected that a refused election had named',
+    ],
+    siteSizes: SMALL,
+    thinkMs: 30,
+    federation: { logMaxAgeMs: 1000, hasLogouts: true },
+    safetyMs: 50_000,
+    faults: [
+      at(5000, 500, { kind: 'copy-site', site: 3 }),
+      at(8000, 500, { kind: 'elect', sites: [3] }),
+      at(11_000, 22_000, { kind: 'site-down', site: 1, ending: 'process' }),
+      at(31_000, 500, { kind: 'put-back-site', site: 3, mayBeAlone: true }),
+    ],
+  },
+  {
     name: 'the disks of the primary are put back, and a witness alone has what it lost',
     marks: [
       'the disks of the primary were put back to a copy',

@@ -9,7 +9,7 @@ import type { Asked, OperationInput, OperationName, OperationOutput } from '../o
 import { LeaderAway } from '../remote.ts';
 import type { Service } from '../service.ts';
 import type { ListResult, ReadResult, TokenView, WriteResult } from '../views.ts';
-import { foundNothing, hasId, isUnknown, leastKnown, repeatableOf } from '../writes/tries.ts';
+import { hasId, isUnknown, leastKnown, repeatableOf, saysNothingThere } from '../writes/tries.ts';
 import { DatacenterAway } from './federation.ts';
 import { withOwnSecret } from './presentable.ts';
 import { type ListPage, listOfPages } from './remote-list.ts';
@@ -64,7 +64,8 @@ async function tried<Name extends OperationName>(
     let failure: unknown = unknown;
     try {
       const output = (await federation.run(datacenter, write)) as OperationOutput<Name>;
-      if (unknown === undefined || !foundNothing(output)) return output;
+      // An earlier try may lie at a server there, for the leader of a later term, which does not remember that.
+      if (unknown === undefined || !saysNothingThere(output)) return output;
     } catch (error) {
       failure = error;
       if (isUnknown(error)) unknown = error;

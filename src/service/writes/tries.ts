@@ -94,8 +94,11 @@ export function unknownBehind(error: unknown): AclError | undefined {
  * makes in the meantime. False for one that was remembered.
  */
 export function foundNothing(output: unknown): output is WriteResult<boolean> {
+  return saysNothingThere(output) && !output.meta.replayed;
+}
+
+/** The same, remembered or not: it was by the leader of that term alone. */
+export function saysNothingThere(output: unknown): output is WriteResult<boolean> {
   const isWritten = typeof output === 'object' && output !== null && 'meta' in output;
-  if (!isWritten) return false;
-  const { value, meta } = output as WriteResult<unknown>;
-  return value === false && !meta.replayed;
+  return isWritten && (output as WriteResult<unknown>).value === false;
 }

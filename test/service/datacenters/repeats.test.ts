@@ -189,6 +189,17 @@ t.test('datacenters: nothing to delete says nothing of a delete on its way, eith
   t.equal(await refusalOf(deleted()), 'ok');
 });
 
+t.test('datacenters: nor where the leader of now remembers that it found nothing', async (t) => {
+  const two = await twoDatacenters();
+  const { secondary } = two;
+  const deleted = () =>
+    settled(two, secondary.run('auth-method.delete', { name: 'm' }, { requestId: 'of-a-client' }));
+  two.faults.push('lose-question');
+  t.match(await refusalOf(deleted()), /^outcome-unknown: /);
+  t.ok(two.arrived.length > 1, 'it was asked again, and remembered');
+  t.equal((await deleted()).value, false, 'whoever has no try on its way is told');
+});
+
 t.test('datacenters: what an earlier primary did of a write stays not known', async (t) => {
   for (const last of ['moved', 'away', 'no-leader'] as const) {
     for (const requestId of ['of-the-client', undefined]) {

@@ -2,7 +2,7 @@
 
 import type { PromotionState } from '../promotion-port.ts';
 import { type PromotionRefusal, refused, wayOnWithout } from '../promotion-refusal.ts';
-import { type Ballot, ballotText, type Count } from './ballot.ts';
+import { type Ballot, ballotText, type Count, type Standing } from './ballot.ts';
 import type { Wish } from './wish.ts';
 
 /** A majority may have it from this datacenter and that one alone: the own promise counts for nothing without it. */
@@ -38,6 +38,16 @@ export function furtherThere(
 
 export function noMajority(ballot: Ballot, why = ''): PromotionRefusal {
   return refused(`there is no majority: ${ballotText(ballot)}${why}`);
+}
+
+/** What to do where these have more, and do not give it; the furthest first. Empty, or begins with a full stop. */
+export function goesFirstText(
+  further: readonly Standing[],
+  { witnesses }: Pick<PromotionState, 'witnesses'>,
+): string {
+  const first = further.find(({ datacenter }) => !witnesses.includes(datacenter))?.datacenter;
+  if (first === undefined) return '';
+  return `. ${first} can be elected itself: \`conclave operator promote ${first} --election\`, asked at ${first}`;
 }
 
 /** Whoever was asked and does not answer may know more. */

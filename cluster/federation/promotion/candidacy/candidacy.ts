@@ -14,7 +14,14 @@ import {
 } from '../promotion-port.ts';
 import { PromotionRefusal, refused, undecided } from '../promotion-refusal.ts';
 import { type Ballot, ballotText, type Count, endOf, furtherIn, type Standing } from './ballot.ts';
-import { already, furtherThere, lostText, noMajority, passingOver } from './candidacy-refusals.ts';
+import {
+  already,
+  furtherThere,
+  goesFirstText,
+  lostText,
+  noMajority,
+  passingOver,
+} from './candidacy-refusals.ts';
 import { giverOf, NO_GIVER, unreadableText } from './find-giver.ts';
 import { forcedEpoch } from './forced-epoch.ts';
 import { Poll, type Polled, type PollOptions } from './poll.ts';
@@ -235,8 +242,9 @@ export class Candidacy {
     if (isBeside && count.further.length > 0) throw furtherThere(count, ballot, says);
     const passedOver = await this.#options.passedOverAt(giver?.cursor ?? cursor);
     if (stuck.some(({ datacenter }) => datacenter === passedOver)) throw await restoreThere();
-    if (passedOver !== undefined) throw refused(`${this.#lostText(passedOver, ballot)}${says}`);
-    if (!count.hasMajority) throw noMajority(ballot, says);
+    const why = `${says}${goesFirstText(count.further, state)}`;
+    if (passedOver !== undefined) throw refused(`${this.#lostText(passedOver, ballot)}${why}`);
+    if (!count.hasMajority) throw noMajority(ballot, why);
     const after = wish.kind === 'renewed' ? wish.after : 0;
     return { epoch: Math.max(this.nextEpoch(), after + 1), fork };
   }

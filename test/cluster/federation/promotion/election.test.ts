@@ -405,7 +405,7 @@ t.test('election: a majority makes the one that lacks nothing of theirs primary'
   const behind = await refusalOf(world, three.promotion.elect());
   test.match(
     behind,
-    /^refused: there is no majority: dc1 does not answer .*; dc2 does not promise \(at 1.8, knows of epoch 1\); dc2 does not give what it has more: dc2 does not keep what follows 1.6 any more$/,
+    /^refused: there is no majority: dc1 does not answer .*; dc2 does not promise \(at 1.8, knows of epoch 1\); dc2 does not give what it has more: dc2 does not keep what follows 1.6 any more\. dc2 can be elected itself: `conclave operator promote dc2 --election`, asked at dc2$/,
   );
   test.equal(three.maxEpoch, 1, 'nothing was given up for nothing');
   const { epoch, promises, cursor } = await world.time.result(two.promotion.elect());

@@ -36,6 +36,7 @@ export const MARKS = {
   nobody: 'nobody was primary, because the last one had lost its reign',
   referred: 'who is primary no more said how it goes on',
   goneOn: 'the datacenter was elected that a primary had named',
+  wentFirst: 'the datacenter was elected that a refused election had named',
   putBackTwo: 'the disks of two datacenters were put back at once',
   putBackAlone: 'disks were put back while another datacenter was away',
   givenUp: 'a restore that a witness alone had heard of was given up, as a refusal said',
@@ -61,6 +62,9 @@ const SAYS_MORE = /`Closed` of `conclave operator primary`, asked at (\S+), says
 /** An election that nothing comes of: what was restored is on no disk any more. */
 const GIVES_UP =
   /Nobody with objects has it any more[^:]*: stop (\S+), then `conclave operator promote (\S+) --force …`, /;
+/** The one that was named lacks what another one has, and does not give. */
+const GOES_FIRST =
+  / can be elected itself: `conclave operator promote (\S+) --election`, asked at \1$/;
 const NEXT_EPOCH = /\bthe next epoch is (\d+), not \d+$/i;
 /** Where nobody has anything of the reign that was lost. */
 const TAKEN_BACK = /`conclave operator promote (\S+) --election` takes it back$/;
@@ -215,15 +219,26 @@ export class CopyKeeper {
     const named = NAMED.exec(closed)?.[1] ?? TAKEN_BACK.exec(closed)?.[1];
     if (named === undefined) return;
     world.trace.mark(referred === undefined ? mark : MARKS.referred);
-    const asked = this.#leaderOf(named);
-    if (asked === undefined) return;
-    const body = { Datacenter: named, Mode: 'election' };
-    const moved = await this.#ask(asked, { method: 'PUT', body });
+    const moved = await this.#elect(named);
     if (moved?.status === 200) world.trace.mark(MARKS.goneOn);
-    else if (moved !== undefined) await this.#giveUp(moved.text);
+    else if (moved !== undefined) await this.#goOn(moved.text);
   }
 
-  /** As a refused election says. What was restored nobody here misses: it is not restored once more. */
+  /** As a refused election says. */
+  async #goOn(says: string): Promise<void> {
+    const named = GOES_FIRST.exec(says)?.[1];
+    if (named === undefined) return await this.#giveUp(says);
+    const moved = await this.#elect(named);
+    if (moved?.status === 200) this.#options.world.trace.mark(MARKS.wentFirst);
+  }
+
+  async #elect(named: string): Promise<HttpAnswer | undefined> {
+    const asked = this.#leaderOf(named);
+    const body = { Datacenter: named, Mode: 'election' };
+    return asked && (await this.#ask(asked, { method: 'PUT', body }));
+  }
+
+  /** What was restored nobody here misses: it is not restored once more. */
   async #giveUp(says: string): Promise<void> {
     const { group, sites, world } = this.#options;
     const [, witness, named] = GIVES_UP.exec(says) ?? [];

@@ -125,6 +125,7 @@ export class DatacentersWorkload implements Workload {
       sites: sites.map(({ hosts }) => hosts),
       violations,
       nowMs: () => world.time.nowMs,
+      isRestoring: (site: number) => this.#local.isRestoring(site),
       ask: (host: SimHost, question: HttpQuestion) => this.#asking.ask(host, question),
     };
     this.#local = new LocalTokens(asked);

@@ -194,15 +194,16 @@ export class GlobalJudge {
 
   /**
    * What was made again is kept as any other write, under the same request, and says the same, where it is no deletion
-   * of what is gone already.
+   * of what is gone already. What a later reign has of that fork is there, and need not be made.
    */
   #judgeRemade({ of, at }: Remade): void {
     const { checks, violations } = this.#options;
     const [was, is] = [of, at].map(({ epoch, seq }) => checks.chain.at(epoch, seq));
     const says = `${of.epoch}.${of.seq}, made again at ${at.epoch}.${at.seq},`;
-    const areTwo = was !== undefined && is !== undefined && is !== was;
-    const isMade = areTwo && (saysTheSame(was, is) || this.#isGoneAt(is, was));
-    violations.require(isMade, 'forks', () => {
+    const areKnown = was !== undefined && is !== undefined;
+    const isThere = areKnown && is === was && this.#onChain.has(is.hash);
+    const isOther = areKnown && is !== was && (saysTheSame(was, is) || this.#isGoneAt(is, was));
+    violations.require(isThere || isOther, 'forks', () => {
       return `${says} says ${is && saidIn(is.entry)}, and was ${was && saidIn(was.entry)}`;
     });
     this.#requireKept(says, is, { at, ack: 'primary' });

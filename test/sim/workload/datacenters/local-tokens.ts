@@ -97,6 +97,11 @@ export class LocalTokens {
     };
   }
 
+  /** Whether nobody knows what the datacenter has by now. */
+  isRestoring(site: number): boolean {
+    return this.#uncertain.has(site);
+  }
+
   /** An archive is being restored: until it is known what came of it, nobody knows what is there. */
   beginRestore(site: number): void {
     const settled = new Set(this.#settledOf(site).keys());
@@ -137,7 +142,7 @@ export class LocalTokens {
 
   /** Known for sure, unless an archive is being restored. */
   #known(site: number, state: 'there' | 'gone'): LocalToken['state'] {
-    return this.#uncertain.has(site) ? 'maybe' : state;
+    return this.isRestoring(site) ? 'maybe' : state;
   }
 
   async #alone(token: LocalToken, stream: Stream, host: SimHost): Promise<void> {

@@ -25,6 +25,8 @@ export interface LoginsOptions {
   readonly sites: readonly (readonly SimHost[])[];
   readonly violations: Violations;
   readonly nowMs: () => number;
+  /** Whether an archive is being restored there: what is made meanwhile may be gone at any moment. */
+  readonly isRestoring: (site: number) => boolean;
   readonly ask: (host: SimHost, question: HttpQuestion) => Promise<Came>;
   /** Which auth method made a token, by what the disks of these hosts say. */
   readonly originOf: (
@@ -132,7 +134,8 @@ export class Logins {
     const method = originOf(isLocal ? sites[site]! : sites.flat(), accessorId);
     // Reaped already, as its method is gone.
     if (method === undefined) return false;
-    if (isLocal && lossCount < this.#lossCountOf(site)) return false;
+    const isLost = lossCount < this.#lossCountOf(site) || this.#options.isRestoring(site);
+    if (isLocal && isLost) return false;
     this.counts.logins += 1;
     const version = { value: token.Description, index: token.ModifyIndex };
     const key = `login ${accessorId}`;

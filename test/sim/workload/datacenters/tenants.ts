@@ -20,6 +20,8 @@ export const HOMES: readonly Extract<Target, { readonly kind: 'namespace' }>[] =
 export interface TenantsOptions {
   readonly violations: Violations;
   readonly ask: (host: SimHost, question: HttpQuestion) => Promise<Came>;
+  /** Whether an archive is being restored there: what is made meanwhile may be gone at any moment. */
+  readonly isRestoring: (site: number) => boolean;
   /** Whether a token is on the disk of a host, and the namespace of that name. */
   readonly isLeft: (host: SimHost, accessorId: string) => boolean;
   readonly hasNamespace: (host: SimHost, name: string) => boolean;
@@ -85,7 +87,8 @@ export class Tenants {
     const { ModifyIndex: index } = JSON.parse(came.text) as { readonly ModifyIndex: number };
     const made = { ...target, version: { value, index } };
     this.#targets.set(accessorId, made);
-    if (lossCount === this.#lossCountOf(site)) this.#known.add(made);
+    const isLost = lossCount < this.#lossCountOf(site) || this.#options.isRestoring(site);
+    if (!isLost) this.#known.add(made);
     this.counts.tenants += 1;
     return true;
   }
