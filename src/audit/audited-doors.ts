@@ -7,7 +7,7 @@ import { AclError } from '../acl/error.ts';
 import { ANONYMOUS_ACCESSOR } from '../acl/ids.ts';
 import type { Call } from '../service/call.ts';
 import { OPERATION_TABLE } from '../service/operation-table.ts';
-import type { OperationInput, OperationName, Operations, Soon } from '../service/operations.ts';
+import type { Asked, OperationName, Operations, Soon } from '../service/operations.ts';
 import type {
   Operator,
   OperatorInput,
@@ -65,8 +65,8 @@ export class AuditedDoors {
 
   operations(inner: Operations): Operations {
     return {
-      run: async (name, input, call) => this.#answer(inner, name, { input, call }),
-      answer: (name, input, call) => this.#answer(inner, name, { input, call }),
+      run: async (name, input, call) => this.#answer(inner, { name, input, call }),
+      answer: (name, input, call, isGone) => this.#answer(inner, { name, input, call, isGone }),
       waitForChange: (target, index, timeoutMs, cancel) =>
         inner.waitForChange(target, index, timeoutMs, cancel),
       meta: () => inner.meta(),
@@ -100,15 +100,15 @@ export class AuditedDoors {
 
   #answer<Name extends OperationName>(
     inner: Operations,
-    name: Name,
-    { input, call }: { readonly input: OperationInput<Name>; readonly call: Call },
+    { name, input, call, isGone }: Asked<Name>,
   ): Soon<Name> {
     const asker = this.#asker;
     if (OPERATION_TABLE[name].kind === 'write' && !CHANGES_NOTHING.has(name)) {
       const object = objectIn(asker, name, input);
       const about = { ...requestOf(asker, name, call), object };
       const subject = { asked: object, deleted: () => objectIn(asker, name, input, true) };
-      return this.#changed({ call, about, subject }, async () => inner.answer(name, input, call));
+      const answer = async () => inner.answer(name, input, call, isGone);
+      return this.#changed({ call, about, subject }, answer);
     }
     const refused = (error: unknown): never => {
       const object = objectIn(asker, name, input);
@@ -116,7 +116,7 @@ export class AuditedDoors {
       throw error;
     };
     try {
-      const output = inner.answer(name, input, call);
+      const output = inner.answer(name, input, call, isGone);
       return output instanceof Promise ? output.catch(refused) : output;
     } catch (error) {
       return refused(error);

@@ -20,6 +20,7 @@ import type { WatchTarget } from './views.ts';
 import { waitForChange } from './wait-for-change.ts';
 import { RefusedRequests } from './writes/refused-requests.ts';
 import { runHere } from './writes/run-here.ts';
+import { requireAwaited } from './writes/tries.ts';
 
 export interface Door extends Operations {
   /**
@@ -55,7 +56,7 @@ export function createOperations(deps: ServiceDeps): Door {
   const service: Service = { ...deps, ...caches };
   return {
     run: async (name, input, call) => answer(service, { name, input, call }),
-    answer: (name, input, call) => answer(service, { name, input, call }),
+    answer: (name, input, call, isGone) => answer(service, { name, input, call, isGone }),
     runForOther: async (asked, term) => {
       requireOpen(service);
       const isRead = OPERATION_TABLE[asked.name].kind === 'read';
@@ -93,6 +94,7 @@ async function answerOnceOpen<Name extends OperationName>(
 ): Promise<OperationOutput<Name>> {
   await service.opens(service.settings.leaderWaitMs);
   requireOpen(service);
+  requireAwaited(asked);
   return answerNow(service, asked, from);
 }
 

@@ -178,6 +178,8 @@ export interface Asked<Name extends OperationName> {
   readonly name: Name;
   readonly input: OperationInput<Name>;
   readonly call: Call;
+  /** Whether nobody waits for the answer any more; left out: somebody does. It is not sent to other servers. */
+  readonly isGone?: (() => boolean) | undefined;
 }
 
 /** The door. Rejects with AclError for everything that the caller can be told. */
@@ -187,11 +189,15 @@ export interface Operations {
     input: OperationInput<Name>,
     call: Call,
   ): Promise<OperationOutput<Name>>;
-  /** As `run`, but what waits for nothing is given, or thrown, at once: reads are counted in microseconds. */
+  /**
+   * As `run`, but what waits for nothing is given, or thrown, at once: reads are counted in microseconds. Of a write
+   * whose client `isGone` says is gone no further try begins.
+   */
   answer<Name extends OperationName>(
     name: Name,
     input: OperationInput<Name>,
     call: Call,
+    isGone?: () => boolean,
   ): Soon<Name>;
   /**
    * Waits until `target` changed after the moment of the call that gave `index`, or `timeoutMs`

@@ -5,6 +5,7 @@ import { AclError } from '../../src/acl/error.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
 import { AuditTrail } from '../../src/audit/audit-trail.ts';
 import { AuditedDoors } from '../../src/audit/audited-doors.ts';
+import type { Operations } from '../../src/service/operations.ts';
 import type { Operator } from '../../src/service/operators/operator-operations.ts';
 import { settled, twoDatacenters } from '../service/datacenters/cases.ts';
 import { CALL, createHarness, type Harness, newToken, ROOT } from '../service/harness.ts';
@@ -53,7 +54,7 @@ const CLIENT = { remoteAddress: '10.1.2.3' };
 const call = { ...CALL, ...CLIENT };
 
 t.test('audit: a change says who made it, from where, of what, and where it stands', async (t) => {
-  const { harness, operations, records } = await audited();
+  const { harness, doors, operations, records } = await audited();
   const root = harness.machine.tokenBySecret(ROOT)!.accessorId;
   const by = { accessorId: root, client: '10.1.2.3' };
   const made = await operations.run('policy.create', { draft: { name: 'web' } }, call);
@@ -78,6 +79,16 @@ t.test('audit: a change says who made it, from where, of what, and where it stan
   ]);
   await operations.run('policy.list', { page: {} }, call);
   t.same(await records(), [], 'a look is no change');
+  const isGone = () => false;
+  const handed: unknown[] = [];
+  const answer: Operations['answer'] = (name, input, from, gone) => {
+    handed.push(gone);
+    return harness.operations.answer(name, input, from, gone);
+  };
+  const door = doors.operations({ ...harness.operations, answer });
+  await door.answer('policy.create', { draft: { name: 'other' } }, call, isGone);
+  await door.answer('policy.list', { page: {} }, call, isGone);
+  t.ok(handed.length === 2 && handed.every((each) => each === isGone), 'whose client may be gone');
 });
 
 t.test(

@@ -234,6 +234,31 @@ t.test('sockets: a client that goes away ends its wait', async (t) => {
   t.equal(made.operations.calls.length, 1, 'nobody is there to be answered');
 });
 
+t.test('sockets: of a write it can be asked whether its client is gone', async (t) => {
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const made = server({
+    'policy.delete': async () => {
+      await held;
+      return { value: true, meta: WRITE_META };
+    },
+  });
+  const port = await listening(t, made);
+  const socket: Socket = connect(port, '127.0.0.1', () => {
+    socket.write(
+      'DELETE /v1/acl/policy/61cd10ca-7a94-47d8-b245-b7d78c1826a8 HTTP/1.1\r\nHost: x\r\n\r\n',
+    );
+  });
+  await until(() => made.operations.calls.length === 1);
+  const [{ isGone } = {}] = made.operations.calls;
+  t.equal(isGone?.(), false);
+  socket.destroy();
+  await until(() => isGone?.() === true);
+  release();
+});
+
 t.test('sockets: one client may hold so many connections', async (t) => {
   const made = server({ 'policy.list': () => listOf([]) }, { connectionsPerClientMax: 2 });
   const port = await listening(t, made);

@@ -62,7 +62,12 @@ interface Wait {
 }
 
 export class FakeOperations implements Operations {
-  readonly calls: { name: OperationName; input: unknown; call: Call }[] = [];
+  readonly calls: {
+    name: OperationName;
+    input: unknown;
+    call: Call;
+    isGone: (() => boolean) | undefined;
+  }[] = [];
   readonly waits: Wait[] = [];
   readonly #waiters: (() => void)[] = [];
   script: Script;
@@ -84,8 +89,9 @@ export class FakeOperations implements Operations {
     name: Name,
     input: OperationInput<Name>,
     call: Call,
+    isGone?: () => boolean,
   ): OperationOutput<Name> | Promise<OperationOutput<Name>> {
-    this.calls.push({ name, input, call });
+    this.calls.push({ name, input, call, isGone });
     const answer = this.script[name];
     if (answer === undefined) throw new Error(`the test does not expect ${name}`);
     return answer(input, call);

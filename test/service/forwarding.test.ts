@@ -7,6 +7,7 @@ import { AclError } from '../../src/acl/error.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
 import { decodeAnswer } from '../../src/node/calls/call-frames.ts';
 import type { Call } from '../../src/service/call.ts';
+import { createOperations } from '../../src/service/create-operations.ts';
 import { CATCH_UP_MS } from '../../src/service/writes/run-write.ts';
 import { uuidNumbered } from '../support/fake-random.ts';
 import { AskedGroup, groupOfThree, turn } from './asked-group.ts';
@@ -17,6 +18,7 @@ const NAME_OF_LOGIN = ['$', '{value.name}'].join('');
 const STALE: Partial<Call> = { consistency: 'stale' };
 
 const NAMED = { draft: { name: 'p1', rules: '' } };
+const OTHER = { draft: { name: 'p2', rules: '' } };
 
 t.test('forwarding: a write runs at the leader, and is there where it was asked for', async (t) => {
   const group = await groupOfThree();
@@ -142,6 +144,31 @@ t.test(
     t.equal(group.server(1).machine.totals().policies, 3);
   },
 );
+
+t.test('forwarding: a write whose client is gone is not begun again', async (t) => {
+  const group = await groupOfThree();
+  group.lead(0);
+  let isGone = false;
+  const gone = () => isGone;
+  const { door, machine } = group.server(2);
+  const abandoned = refusalOf(Promise.resolve(door.answer('policy.create', NAMED, CALL, gone)));
+  const kept = door.answer('policy.create', OTHER, CALL, () => false);
+  await turn();
+  group.clock.advance(SETTINGS.leaderWaitMs / 2);
+  isGone = true;
+  group.lead(3);
+  t.equal(await group.settled(abandoned), 'unavailable: No cluster leader');
+  t.match((await group.settled(Promise.resolve(kept))).value.policy, { name: 'p2' });
+  t.equal(machine.totals().policies, 3, 'the built-in ones, and the other one');
+  let reason: string | undefined = 'not open yet';
+  const opens = async () => {
+    await Promise.resolve();
+    reason = undefined;
+  };
+  Object.assign(group.server(1).deps, { notOpenBecause: () => reason, opens });
+  const early = createOperations(group.server(1).deps).answer('policy.create', NAMED, CALL, gone);
+  t.match(await refusalOf(group.settled(Promise.resolve(early))), /^unavailable: .* is gone$/);
+});
 
 t.test('forwarding: a leader out of reach has done nothing, and that is known', async (t) => {
   const group = await groupOfThree();
@@ -489,7 +516,6 @@ t.test('forwarding: nothing runs on a server that is not open, and it says why',
   const { deps } = group.server(2);
   const reason = 'waiting for 2 more servers';
   Object.assign(deps, { notOpenBecause: () => reason });
-  const { createOperations } = await import('../../src/service/create-operations.ts');
   const door = createOperations(deps);
   const found = [
     await refusalOf(door.run('policy.create', NAMED, CALL)),
@@ -512,7 +538,6 @@ t.test('forwarding: a server that opens meanwhile answers those who came too soo
       reason = undefined;
     },
   });
-  const { createOperations } = await import('../../src/service/create-operations.ts');
   const door = createOperations(deps);
   const { value } = await group.settled(door.run('policy.create', NAMED, CALL));
   t.match(value, { policy: { name: 'p1' } });

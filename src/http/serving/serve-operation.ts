@@ -8,6 +8,7 @@ import { decodeBody } from '../../api/bodies/decode.ts';
 import type { Endpoint } from '../../api/endpoints/endpoint.ts';
 import type { EndpointInput } from '../../api/endpoints/endpoints.ts';
 import type { Call } from '../../service/call.ts';
+import { OPERATION_TABLE } from '../../service/operation-table.ts';
 import type { OperationInput, OperationName, Soon } from '../../service/operations.ts';
 import type { ListResult, ObjectView, ReadResult, WriteResult } from '../../service/views.ts';
 import type { Page } from '../../state/view.ts';
@@ -47,6 +48,7 @@ interface Prepared<Name extends OperationName> {
   readonly shared: Shared;
   /** Undefined: nobody is expected to send the same body twice. */
   readonly repeated: RepeatedBodies | undefined;
+  readonly isRead: boolean;
 }
 
 /** Answers one request: at once where nothing has to be waited for. Neither throws nor rejects. */
@@ -56,7 +58,8 @@ export type Serve = (exchange: Exchange, found: Found) => Promise<void> | undefi
 export function operationServer<Name extends OperationName>(name: Name, shared: Shared): Serve {
   const endpoint: OperationEndpoint = ENDPOINT_BY_OPERATION[name];
   const repeated = endpoint.body?.isRepeated === true ? new RepeatedBodies() : undefined;
-  const prepared = { name, endpoint, route: OPERATION_ROUTES[name], shared, repeated };
+  const isRead = OPERATION_TABLE[name].kind === 'read';
+  const prepared = { name, endpoint, route: OPERATION_ROUTES[name], shared, repeated, isRead };
   return (exchange, found) => serveOperation(prepared, exchange, found);
 }
 
@@ -179,7 +182,9 @@ function runOnce<Name extends OperationName>({
   input,
   call,
 }: Run<Name>): Soon<Name> {
-  return exchange.parts.operations.answer(prepared.name, input, call);
+  const { operations } = exchange.parts;
+  if (prepared.isRead) return operations.answer(prepared.name, input, call);
+  return operations.answer(prepared.name, input, call, () => exchange.isGone);
 }
 
 function rendered<Name extends OperationName>(run: Run<Name>, value: ValueOf<Name>): string {

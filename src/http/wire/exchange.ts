@@ -106,7 +106,12 @@ export class Exchange {
 
   /** True once the client has gone or the answer is on its way. */
   get isOver(): boolean {
-    return this.response.headersSent || this.response.destroyed;
+    return this.response.headersSent || this.isGone;
+  }
+
+  /** Whether the client has hung up. */
+  get isGone(): boolean {
+    return this.response.destroyed;
   }
 
   /** The head of every answer: type, and what all of them carry. */

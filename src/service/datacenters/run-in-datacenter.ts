@@ -72,12 +72,13 @@ async function tried<Name extends OperationName>(
     }
     const limitMs = failure instanceof DatacenterAway ? AWAY_TRIES_MS : settings.leaderWaitMs;
     const isOver = clock.monotonicMs() - startMs >= limitMs;
-    if (isOver || !mayTryAgain(failure, write)) {
+    const goesOn = !isOver && mayTryAgain(failure, write);
+    if (goesOn) await new Promise<void>((resolve) => clock.after(PAUSE_MS, resolve));
+    if (!goesOn || given.isGone?.() === true) {
       // No server over there knows which tries came before, or how many are still on their way.
       const told = leastKnown(failure, unknown, { given, isLast: false });
       throw told === failure ? named(service, failure) : told;
     }
-    await new Promise<void>((resolve) => clock.after(PAUSE_MS, resolve));
   }
 }
 

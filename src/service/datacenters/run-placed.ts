@@ -10,7 +10,13 @@ import type { Service } from '../service.ts';
 import type { WriteResult } from '../views.ts';
 import { answerFromHome } from '../writes/answer-again.ts';
 import { runWrite } from '../writes/run-write.ts';
-import { isMoved, NotAsked, saysNothingOfEarlier, unknownBehind } from '../writes/tries.ts';
+import {
+  isMoved,
+  NotAsked,
+  requireAwaited,
+  saysNothingOfEarlier,
+  unknownBehind,
+} from '../writes/tries.ts';
 import { deletedWhereNamed } from './delete-where-named.ts';
 import { placeOfCall, refusalOfPlace } from './place-call.ts';
 import { isOfToken, type Placement } from './placement.ts';
@@ -37,17 +43,17 @@ export async function runPlaced<Name extends OperationName>(
       unknown = unknownBehind(error) ?? unknown;
       // The primary is another one by now, or has something that soon will be known here too.
       const goesOn = isMoved(error) && from === undefined && clock.monotonicMs() < deadlineMs;
-      if (!goesOn) throw saysNothingOfEarlier(error) ? (unknown ?? error) : error;
-      await new Promise<void>((resolve) => clock.after(MOVED_PAUSE_MS, resolve));
+      if (goesOn) await new Promise<void>((resolve) => clock.after(MOVED_PAUSE_MS, resolve));
+      if (!goesOn || asked.isGone?.() === true) {
+        throw saysNothingOfEarlier(error) ? (unknown ?? error) : error;
+      }
     }
   }
 }
 
 /** A read waits where it is answered; a write, before anything is tried. Rejects with 'wait-timeout'. */
-async function afterPosition(
-  { positions }: Service,
-  { name, call }: Asked<OperationName>,
-): Promise<void> {
+async function afterPosition({ positions }: Service, asked: Asked<OperationName>): Promise<void> {
+  const { name, call } = asked;
   if (call.minPosition === undefined || OPERATION_TABLE[name].kind === 'read') return;
   try {
     await positions.reached(call.minPosition);
@@ -55,6 +61,7 @@ async function afterPosition(
     if (!(error instanceof AclError)) throw error;
     throw new NotAsked(error.code, `Nothing was written. ${error.message}`, { cause: error });
   }
+  requireAwaited(asked);
 }
 
 /** Between two looks at where the primary is. */

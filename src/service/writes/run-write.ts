@@ -50,8 +50,9 @@ export async function runWrite<Name extends OperationName>(
     }
     const leftMs = deadlineMs - clock.monotonicMs();
     const mayTryAgain = failure instanceof LeaderAway || (isUnknown(failure) && hasId(write));
-    if (!mayTryAgain || leftMs <= 0) throw leastKnown(failure, unknown, { given, isLast });
-    await remote.leaderChanged(Math.min(leftMs, PAUSE_MS));
+    const goesOn = mayTryAgain && leftMs > 0;
+    if (goesOn) await remote.leaderChanged(Math.min(leftMs, PAUSE_MS));
+    if (!goesOn || given.isGone?.() === true) throw leastKnown(failure, unknown, { given, isLast });
   }
 }
 

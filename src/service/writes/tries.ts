@@ -46,6 +46,11 @@ function isOfNobody(error: unknown): boolean {
 /** A refusal of this server before it asked anybody. */
 export class NotAsked extends AclError {}
 
+/** Throws NotAsked where nobody waits for it any more: nobody reads that, and nothing was done. */
+export function requireAwaited({ isGone }: Asked<OperationName>): void {
+  if (isGone?.() === true) throw new NotAsked('unavailable', 'whoever asked for it is gone');
+}
+
 /** Whether a failed try says nothing of what became of earlier ones. */
 export function saysNothingOfEarlier(error: unknown): boolean {
   return error instanceof NotAsked || isMoved(error) || isUnavailable(error) || isOfNobody(error);

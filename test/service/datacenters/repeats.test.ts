@@ -200,6 +200,24 @@ t.test('datacenters: nor where the leader of now remembers that it found nothing
   t.equal((await deleted()).value, false, 'whoever has no try on its way is told');
 });
 
+t.test('datacenters: a write whose client is gone is not begun again', async (t) => {
+  for (const fault of ['away', 'no-leader', 'moved', 'lose-question'] as const) {
+    const two = await twoDatacenters();
+    two.faults.push(fault);
+    const { operations } = two.secondary;
+    const running = operations.answer('policy.create', NAMED, CALL, () => true);
+    const says =
+      fault === 'lose-question' ? /^outcome-unknown: / : /^(?:unavailable|not-primary): /;
+    t.match(await refusalOf(settled(two, Promise.resolve(running))), says, fault);
+    t.same(two.arrived, [], fault);
+  }
+  const two = await twoDatacenters();
+  const ahead = { ...CALL, minPosition: { epoch: 0, seq: 0 } };
+  const late = two.secondary.operations.answer('policy.create', NAMED, ahead, () => true);
+  t.match(await refusalOf(settled(two, Promise.resolve(late))), /^unavailable: .* is gone$/);
+  t.same(two.arrived, [], 'it had waited for a position');
+});
+
 t.test('datacenters: what an earlier primary did of a write stays not known', async (t) => {
   for (const last of ['moved', 'away', 'no-leader'] as const) {
     for (const requestId of ['of-the-client', undefined]) {
