@@ -102,7 +102,7 @@ export class MemberCalls {
     const two = `${from.name} is of datacenter "${from.datacenter}", ${self.name} of "${self.datacenter}"`;
     const says = `${method} is for servers of one datacenter: server ${two}`;
     this.#refusals.note({
-      what: 'a call',
+      what: 'call',
       remote: from.remote,
       name: from.name,
       why: says,

@@ -10,9 +10,14 @@ export interface RefusalLogOptions {
   readonly logger: Logger;
 }
 
+const SAYS = {
+  connection: 'a connection was refused',
+  call: 'a call was refused',
+} as const;
+
 export interface Refused {
-  /** `a connection` unless it says otherwise. */
-  readonly what?: string;
+  /** A connection unless it says otherwise. */
+  readonly what?: keyof typeof SAYS;
   /** `host:port` of the other side. */
   readonly remote: string;
   /** As the other side calls itself, if it came so far. */
@@ -30,11 +35,11 @@ export class RefusalLog {
     this.#options = options;
   }
 
-  note({ what = 'a connection', remote, name, why, level }: Refused): void {
+  note({ what = 'connection', remote, name, why, level }: Refused): void {
     const { clock, logger } = this.#options;
     // The same one comes from another port each time.
     const written = this.#window.admit(`${hostOf(remote)} ${why}`, clock.monotonicMs());
-    if (written === 'line') logger[level]({ remote, name, why }, `${what} was refused`);
+    if (written === 'line') logger[level]({ remote, name, why }, SAYS[what]);
     if (written === 'that there are more') {
       logger.warn({ remote }, 'more is refused than is logged');
     }
