@@ -1,9 +1,9 @@
-// Whether the documents name files that are there, and each rule has a number of its own. A path is named whole, or as
-// a file name that some folder has; a test without `test/` before and its ending behind. Decisions and the changelog
-// tell of their own time.
+// Whether the documents name files that are there, their links lead somewhere, and each rule has a number of its own.
+// A path is named whole, or as a file name that some folder has; a test without `test/` before and its ending behind.
+// What decisions and the changelog name is of their own time; their links are not.
 
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
 export interface DocFault {
   readonly file: string;
@@ -32,7 +32,41 @@ export function docFaultsIn(root: string): readonly DocFault[] {
           .map((name) => ({ file, line: place + 1, says: `there is no ${name}` })),
       ),
     );
-  return [...inVain, ...repeatedNumbersIn(root)];
+  return [...inVain, ...deadLinksIn(root), ...repeatedNumbersIn(root)];
+}
+
+/** Behind the text of a link: a file or folder, and a heading of it. */
+const LINKED = /\]\((?!\w+:)([^)\s#]*)(?:#([^)\s]*))?\)/g;
+
+function deadLinksIn(root: string): readonly DocFault[] {
+  const below = pathsIn(root, 'docs').filter((path) => path.endsWith('.md'));
+  return ['README.md', 'CHANGELOG.md', ...below].flatMap((file) =>
+    linesOf(root, file).flatMap((text, place) =>
+      [...text.matchAll(LINKED)]
+        .filter(([, path = '', heading]) => {
+          const target = path === '' ? file : join(dirname(file), path);
+          if (!existsSync(join(root, target))) return true;
+          return heading !== undefined && !headingsIn(root, target).has(heading);
+        })
+        .map(([link]) => ({
+          file,
+          line: place + 1,
+          says: `a link leads nowhere: ${link.slice(1)}`,
+        })),
+    ),
+  );
+}
+
+/** As they stand behind `#` in a link. */
+function headingsIn(root: string, file: string): ReadonlySet<string> {
+  const titles = linesOf(root, file).flatMap((text) => /^#+ (.*)$/.exec(text)?.[1] ?? []);
+  const ids = titles.map((title) =>
+    title
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .trim(),
+  );
+  return new Set(ids.map((id) => id.replaceAll(' ', '-')));
 }
 
 function repeatedNumbersIn(root: string): readonly DocFault[] {

@@ -48,7 +48,8 @@ async function statusAfter(surroundings: Surroundings, work: () => Promise<void>
   }
 }
 
-function assembled(surroundings: Surroundings, agent: Command): Command {
+/** Every command, below the one that is the program itself. */
+export function assembled(surroundings: Surroundings, agent: Command): Command {
   const program = new Command('conclave')
     .description('A replicated, multi-datacenter access-control service.')
     .version(`conclave ${surroundings.version}`, '--version', 'print the version')

@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { agentCommand } from '../../src/cli/agent/agent.ts';
 import { COMMAND_VARIABLES } from '../../src/cli/flags/variables.ts';
 import { groupPlanOf } from '../../src/node/settings/cluster-settings.ts';
 import {
@@ -219,7 +220,7 @@ t.test('settings: a refusal names the setting and where it came from', async (t)
     [{ flags: { 'ports-http': '0', 'ports-cluster': '0' } }, 'accepted'],
     [
       { flags: { datacenter: 'Big DC' } },
-      'datacenter: expected lower-case letters, digits, - and _ (at most 64), not "Big DC"',
+      'datacenter: expected lower-case letters, digits, - and _ (at most 64), and none of - and _ at an end, not "Big DC"',
     ],
     [
       { files: [{ path: 'f.json', value: { retry_join: [1] } }] },
@@ -325,7 +326,7 @@ t.test('settings: what datacenters need of each other is looked at together', as
     ],
     [
       { 'primary-datacenter': 'DC1' },
-      'primary_datacenter: expected lower-case letters, digits, - and _ (at most 64), not "DC1"',
+      'primary_datacenter: expected lower-case letters, digits, - and _ (at most 64), and none of - and _ at an end, not "DC1"',
     ],
   ];
   for (const [flags, expected] of cases) t.equal(refusalOf({ flags }), expected);
@@ -450,3 +451,16 @@ t.test('variables: those that commands read are known as such', async (t) => {
     .flatMap((path) => readFileSync(join(root, path), 'utf8').match(/CONCLAVE_[A-Z_]+/g) ?? []);
   t.same([...new Set(read)].sort(), [...COMMAND_VARIABLES]);
 });
+
+t.test(
+  'settings: the help of `agent` says what each takes, and what it is otherwise',
+  async (t) => {
+    const options = agentCommand('0.0.0').options;
+    const saidOf = (name: string): string =>
+      options.find(({ long }) => long === `--${flagOf(name)}`)?.description ?? '';
+    t.match(saidOf('bootstrap_expect'), ' (1 to 31; default: 1) [CONCLAVE_BOOTSTRAP_EXPECT]');
+    t.match(saidOf('acl.default_policy'), ' (deny, allow; default: deny) [');
+    t.match(saidOf('data_dir'), ' (default: ./data) [');
+    t.notMatch(saidOf('retry_join'), '(default');
+  },
+);

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { LEVEL_OF_EVENT } from '../../cluster/raft/events.ts';
-import { loudLines, programTexts, ROOT } from './program-texts.ts';
+import { loudLines, programTexts, ROOT } from '../support/program-texts.ts';
 
 const OPERATING = readFileSync(join(ROOT, 'docs', 'OPERATING.md'), 'utf8');
 

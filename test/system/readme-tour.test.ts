@@ -15,7 +15,12 @@ import {
   SNAPSHOT_ENDPOINTS,
 } from '../../src/api/endpoints/endpoints-operator.ts';
 import { ENDPOINT_BY_OPERATION } from '../../src/http/routes/operation-types.ts';
-import { flagOf, SETTING_KEYS, type SettingKey } from '../../src/node/settings/settings-keys.ts';
+import {
+  flagOf,
+  SETTING_KEYS,
+  type SettingKey,
+  takesText,
+} from '../../src/node/settings/settings-keys.ts';
 import { CHANGE_NUMBER } from '../../src/state/commands/command-codec.ts';
 import { ROW } from '../../src/state/rows/tables.ts';
 import { Client, runNode } from '../support/running-node.ts';
@@ -279,6 +284,7 @@ t.test('OPERATING: the table of settings is the one that the server reads by', a
   const rows = tableBelow(documentText('docs/OPERATING.md'), '## Settings');
   const wanted = SETTING_KEYS.map((key: SettingKey) => [
     key.name,
+    takesText(key.type),
     String(key.default),
     key.says.replaceAll('|', '\\|'),
   ]);

@@ -17,6 +17,7 @@ import {
   flagOf,
   SETTING_KEYS,
   type SettingKey,
+  takesText,
   variableOf,
 } from '../../node/settings/settings-keys.ts';
 import { strayVariables } from '../../node/settings/stray-variables.ts';
@@ -53,9 +54,11 @@ export function agentCommand(version: string): Command {
 function optionOf(key: SettingKey): Option {
   const { kind } = key.type;
   const value = kind === 'flag' ? '[true|false]' : `<${kind}>`;
+  const takes = ['choice', 'count'].includes(kind) ? [takesText(key.type)] : [];
   const shown = String(key.default);
-  const fallback = shown === '' ? '' : ` (default: ${shown})`;
-  const says = `${key.says}${fallback} [${variableOf(key.name)}]`;
+  const fallback = shown === '' ? [] : [`default: ${shown}`];
+  const known = [...takes, ...fallback].join('; ');
+  const says = `${key.says}${known === '' ? '' : ` (${known})`} [${variableOf(key.name)}]`;
   const option = new Option(`--${flagOf(key.name)} ${value}`, says);
   if (kind === 'list') return option.argParser(collected);
   return kind === 'flag' ? option.preset('true') : option;

@@ -79,7 +79,7 @@ function nameFaultOf(settings: FederationSettings): string | undefined {
     const name = settings[key];
     const isLeftOut = key === 'primary_datacenter' && name === '';
     if (isLeftOut || DATACENTER_NAME.test(name)) continue;
-    return `${key}: expected lower-case letters, digits, - and _ (at most 64), not ${JSON.stringify(name)}`;
+    return `${key}: expected lower-case letters, digits, - and _ (at most 64), and none of - and _ at an end, not ${JSON.stringify(name)}`;
   }
   return undefined;
 }

@@ -120,13 +120,13 @@ export const SETTING_KEYS = [
     name: 'raft.heartbeat_interval',
     type: { kind: 'duration' },
     default: '100ms',
-    says: 'how often the leader shows that it lives; the same on all servers',
+    says: 'how often the leader shows that it lives: 10ms or more; the same on all servers',
   },
   {
     name: 'raft.election_timeout',
     type: { kind: 'duration' },
     default: '1500ms',
-    says: 'silence of the leader after which another is elected; the same on all servers',
+    says: 'silence of the leader after which another is elected: five heartbeats or more, 1m at most; the same on all servers',
   },
   {
     name: 'raft.trailing_logs',
@@ -144,7 +144,7 @@ export const SETTING_KEYS = [
     name: 'federation.log_max_age',
     type: { kind: 'duration' },
     default: '24h',
-    says: 'so long entries of the global log are kept for datacenters that are behind',
+    says: 'so long entries of the global log are kept for datacenters that are behind: 1s or more',
   },
   {
     name: 'federation.default_ack',
@@ -156,13 +156,13 @@ export const SETTING_KEYS = [
     name: 'federation.ack_timeout',
     type: { kind: 'duration' },
     default: '5s',
-    says: 'how long a write waits for datacenters when it does not say so',
+    says: 'how long a write waits for datacenters when it does not say so: 10m at most',
   },
   {
     name: 'federation.visible_wait',
     type: { kind: 'duration' },
     default: '2s',
-    says: 'how long a write that went to the primary waits until it can be read here',
+    says: 'how long a write that went to the primary waits until it can be read here: 10m at most',
   },
   {
     name: 'federation.witness',
@@ -174,7 +174,7 @@ export const SETTING_KEYS = [
     name: 'federation.primary_lease',
     type: { kind: 'duration', mayBeZero: true },
     default: '30s',
-    says: 'a primary of three or more datacenters that hears no majority for so long takes no global write; 0s: it goes on',
+    says: 'a primary of three or more datacenters that hears no majority for so long takes no global write: 2s or more; 0s: it goes on',
   },
   {
     name: 'tls.cluster.cert_file',
@@ -351,6 +351,26 @@ export const SETTING_KEYS = [
 ] as const satisfies readonly SettingKey[];
 
 export type SettingName = (typeof SETTING_KEYS)[number]['name'];
+
+/** What a setting takes, in a few words. */
+export function takesText(type: SettingType): string {
+  switch (type.kind) {
+    case 'choice':
+      return type.of.join(', ');
+    case 'flag':
+      return 'true, false';
+    case 'port':
+      return '-1 to 65535';
+    case 'count':
+      return `${type.min} to ${type.max}`;
+    case 'text':
+    case 'duration':
+    case 'list':
+      return type.kind;
+    default:
+      return type satisfies never;
+  }
+}
 
 /** `ports.http` as a command-line flag: `ports-http`. */
 export function flagOf(name: string): string {
