@@ -19,6 +19,7 @@ import {
 import { decodeFrame, encodeFrame } from '../../cluster/wire/frame-codec.ts';
 import { hmacSha256, isSameSecret } from '../../cluster/wire/hmac.ts';
 import { WireDamage } from '../../cluster/wire/wire-damage.ts';
+import { programTexts } from '../support/program-texts.ts';
 import { streamOf } from '../support/simulated-world.ts';
 import {
   FRAMES,
@@ -169,6 +170,17 @@ t.test('wire: docs/WIRE.md names every kind and type by its number', async (test
   for (const [type, golden] of Object.entries(GOLDEN_MESSAGES)) {
     test.equal(numberByName.get(type), bytesOfHex(golden)[4], type);
   }
+});
+
+t.test('wire: docs/WIRE.md names every call that servers make', async (test) => {
+  const text = readFileSync(join(import.meta.dirname, '../../../docs/WIRE.md'), 'utf8');
+  const method = /^(?:directory|feed|member|promotion|service|transport)\.[a-z-]+$/;
+  const named = new Set(programTexts().filter((each) => method.test(each)));
+  test.ok(named.size > 40, `${named.size} calls and refusals`);
+  test.same(
+    [...named].filter((each) => !text.includes(`\`${each}\``)),
+    [],
+  );
 });
 
 t.test('wire: any frame comes back as it was sent', async (test) => {
