@@ -37,6 +37,8 @@ export interface NodeOptions {
   readonly version: string;
   /** Up to which feature level it reads; left out: what this release does. */
   readonly reads?: number;
+  /** It is to stop: who waits for it to be ready waits no longer. */
+  readonly stopped?: Promise<unknown>;
 }
 
 export interface RunningNode {
@@ -133,7 +135,7 @@ async function openParts(options: NodeOptions, closer: Closer): Promise<RunningN
   for (const listener of listenersOf(options)) {
     addresses.push(await listen(options, listener, { parts, closer }));
   }
-  if (waitsForNobody(settings, group)) await ready(opening.opened, platform);
+  if (waitsForNobody(settings, group)) await readyOrStopped(opening.opened, options);
   return {
     ...{ logger, addresses, clusterAddress: member.address, operations, info },
     promotion: federation.promotion,
@@ -196,13 +198,18 @@ function waitsForNobody(settings: Settings, { member }: OpenGroup): boolean {
   return !isOver && isAlone && member.members().length <= 1;
 }
 
-async function ready(opened: Promise<void>, { clock }: Platform): Promise<void> {
+async function readyOrStopped(
+  opened: Promise<void>,
+  { platform, stopped }: NodeOptions,
+): Promise<void> {
   await new Promise<void>((resolve) => {
-    const timer = clock.after(ALONE_READY_MS, resolve);
-    void opened.then(() => {
+    const timer = platform.clock.after(ALONE_READY_MS, resolve);
+    const end = (): void => {
       timer.cancel();
       resolve();
-    });
+    };
+    void opened.then(end);
+    void stopped?.then(end);
   });
 }
 

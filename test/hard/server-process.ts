@@ -91,17 +91,21 @@ export async function startAndKill(owner: Owner, plan: ServerPlan, afterMs: numb
   await ended;
 }
 
-/** Starts a server, and sends it a signal as soon as it prints that text; resolves with how it ended. */
+/**
+ * Starts a server, and sends it a signal as soon as it prints that text; resolves with how it ended, and how
+ * long that took.
+ */
 export async function startAndSignal(
   owner: Owner,
   plan: ServerPlan,
   { text, signal }: { readonly text: string; readonly signal: NodeJS.Signals },
-): Promise<{ readonly ending: Ending; readonly output: string }> {
+): Promise<{ readonly ending: Ending; readonly output: string; readonly tookMs: number }> {
   const { child, ended, output } = spawnServer(owner, plan);
   while (child.exitCode === null && !output().includes(text))
     await new Promise((resolve) => setTimeout(resolve, 20));
+  const toldAtMs = performance.now();
   child.kill(signal);
-  return { ending: await ended, output: output() };
+  return { ending: await ended, output: output(), tookMs: performance.now() - toldAtMs };
 }
 
 async function startOrEnd(

@@ -5,6 +5,7 @@ import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
+import { freePorts } from '../support/free-ports.ts';
 import { ask } from './asking.ts';
 import { hangingFile } from './hanging-file.ts';
 import { startAndSignal, startServer, temporaryFolder } from './server-process.ts';
@@ -48,6 +49,18 @@ t.test(
     }
   },
 );
+
+t.test('stop: one that is alone, and waits to be ready, waits no longer', async (t) => {
+  const [nobodyThere] = await freePorts(1);
+  const plan = {
+    dataFolder: temporaryFolder(t),
+    flags: { 'ports-cluster': '0', 'retry-join-wan': `127.0.0.1:${nobodyThere}` },
+  };
+  const at = { text: '"msg":"not ready"', signal: 'SIGTERM' } as const;
+  const { ending, tookMs } = await startAndSignal(t, plan, at);
+  t.same(ending, { code: 0, signal: null });
+  t.ok(tookMs < 3_000, `${Math.round(tookMs)} ms, while it asks others for five seconds`);
+});
 
 t.test('stop: nor one that is told so while it starts', async (t) => {
   const dataFolder = temporaryFolder(t);

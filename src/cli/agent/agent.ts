@@ -5,7 +5,7 @@
 import { extname } from 'node:path';
 import { Command, Option } from 'commander';
 import { messageOf } from '../../../cluster/base/message-of.ts';
-import type { RunningNode } from '../../node/node.ts';
+import type { NodeOptions, RunningNode } from '../../node/node.ts';
 import {
   isManagementGuessable,
   readSettings,
@@ -119,7 +119,7 @@ function readConfigText(path: string): string {
 /** Opens the node, tells where it is, and closes it on the first signal. Resolves when it has closed. */
 async function runAgent(settings: Settings, version: string): Promise<void> {
   const stopped = nextStopSignal(hasTerminal());
-  const opening = openOrExplain(settings, version);
+  const opening = openOrExplain({ settings, version, stopped });
   if (!hasTerminal()) readAnewOnSignal(opening);
   let sayThatItIsLate = sayWithoutLog;
   const onLate = (): void => sayThatItIsLate();
@@ -187,7 +187,10 @@ function hasTerminal(): boolean {
   return process.stdin.isTTY || process.stdout.isTTY;
 }
 
-async function openOrExplain(settings: Settings, version: string): Promise<RunningNode> {
+async function openOrExplain({
+  settings,
+  ...options
+}: Omit<NodeOptions, 'platform'>): Promise<RunningNode> {
   try {
     // In threads, while this one loads the rest.
     const tableChecks = new TableChecks();
@@ -196,11 +199,12 @@ async function openOrExplain(settings: Settings, version: string): Promise<Runni
     const { openSystemPlatform } = await import('../../platform-node/system-platform.ts');
     const { openNode } = await import('../../node/node.ts');
     const platform = openSystemPlatform(settings, tableChecks);
+    const { version } = options;
     platform.logger.info({ version, settings: shownSettings(settings) }, 'starting');
     for (const stray of strayVariables(process.env, COMMAND_VARIABLES)) {
       platform.logger.warn({ ...stray }, 'an environment variable is no setting: it is ignored');
     }
-    return await openNode({ settings, platform, version });
+    return await openNode({ ...options, settings, platform });
   } catch (error) {
     if (error instanceof SettingsError) throw new UsageError(error.message);
     const next = nextStepOf(error, settings);
