@@ -28,6 +28,7 @@ interface Options {
   readonly deputies: boolean;
   readonly grants: boolean;
   readonly localRights: boolean;
+  readonly changedTokens: boolean;
   readonly exiles: boolean;
   readonly restores: boolean;
   readonly forks: boolean;
@@ -67,6 +68,7 @@ const program = scriptProgram(
   .option('--no-deputies', 'with --seed: nobody writes whose right to it comes and goes')
   .option('--no-grants', 'with --seed: no roles come and go, nor namespaces with what is in them')
   .option('--no-local-rights', 'with --seed: no local tokens link to what others write')
+  .option('--no-changed-tokens', 'with --seed: no local tokens are changed')
   .option('--no-exiles', 'with --seed: no datacenter is removed, and none loses all its disks')
   .option('--no-restores', 'with --seed: no archive is restored')
   .option('--no-forks', 'with --seed: no forks are made on purpose, and nobody settles them')
@@ -97,6 +99,7 @@ const OF_ONE_RUN: readonly string[] = [
     'deputies',
     'grants',
     'localRights',
+    'changedTokens',
     'exiles',
     'restores',
     'forks',
@@ -175,6 +178,7 @@ function cutsOf(asked: Options): Cuts {
     deputies,
     grants,
     localRights,
+    changedTokens,
     exiles,
     restores,
     forks,
@@ -192,6 +196,7 @@ function cutsOf(asked: Options): Cuts {
     ...(!deputies && { hasNoDeputies: true }),
     ...(!grants && { hasNoGrants: true }),
     ...(!localRights && { hasNoLocalRights: true }),
+    ...(!changedTokens && { hasNoChangedTokens: true }),
     ...(!exiles && { hasNoExiles: true }),
     ...(!restores && { hasNoRestores: true }),
     ...(!forks && { hasNoForks: true }),

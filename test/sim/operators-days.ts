@@ -98,4 +98,27 @@ export const OPERATORS_DAYS: readonly BadDay[] = [
       at(19_000, 0, { kind: 'elect', sites: [3] }),
     ],
   },
+  {
+    name: 'local tokens are changed while namespaces, reigns, archives and disks come and go',
+    marks: [
+      'a local token that was changed had ended with its namespace',
+      'a local token that was changed had expired',
+      'an archive was restored',
+      'the disks of a datacenter were put back to a copy',
+    ],
+    least: { changedMade: 20, changedUpdates: 20, changedDeleted: 5 },
+    siteSizes: [1, 3, 1],
+    federation: { hasChangedTokens: true, defaultAck: 'majority' },
+    safetyMs: 36_000,
+    faults: [
+      at(5000, 0, { kind: 'save-archive', site: 1 }),
+      at(7000, 3000, { kind: 'away', site: 2, direction: 'both' }),
+      at(9000, 400, { kind: 'copy-site', site: 3 }),
+      at(12_000, 0, { kind: 'restore-archive', site: 1 }),
+      at(16_000, 3000, { kind: 'away', site: 1, direction: 'both' }),
+      at(17_000, 0, { kind: 'elect', sites: [2] }),
+      ...[25_000, 26_000].map((atMs) => at(atMs, 400, { kind: 'put-back-site', site: 3 })),
+      at(33_000, 300, { kind: 'site-down', site: 2, ending: 'power' }),
+    ],
+  },
 ];

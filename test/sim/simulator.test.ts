@@ -254,7 +254,7 @@ t.test('runs: those of the product are clean', async (t) => {
       ...{ keepsAll: subject !== 'replica', hasNoDeputies: true, hasNoGrants: true },
       ...{ hasNoExiles: true, hasNoRestores: true, hasNoForks: true, hasNoPutBacks: true },
       ...{ areAllNew: true, hasNoLocalRights: true, hasNoAbsences: true, hasNoRushes: true },
-      ...{ hasNoForeigners: true },
+      ...{ hasNoForeigners: true, hasNoChangedTokens: true },
       ...cuts,
     };
     const { violation } = await run(taskOf(seed, subject, { cuts: sameAsThen }));
@@ -300,16 +300,20 @@ t.test(
       const count = plans.filter(({ plan }) => plan.some(({ of }) => of === what)).length;
       t.ok(count > least && count < most, `${what}: ${count} of 600`);
     }
+    const changing = plans.filter(({ federation }) => federation?.hasChangedTokens === true).length;
+    t.ok(changing > 90 && changing < 150, `${changing} of 600`);
     const older = plans.filter(({ federation }) => federation?.olderHosts !== undefined).length;
     t.ok(older > 40 && older < 80, `${older} of 600`);
     for (const options of plans) {
       const { plan, federation } = cut(options, {
         ...{ hasNoExiles: true, hasNoRestores: true, hasNoForks: true, hasNoPutBacks: true },
         ...{ areAllNew: true, hasNoAbsences: true, hasNoRushes: true, hasNoForeigners: true },
+        hasNoChangedTokens: true,
       });
       t.same(plan, options.plan.slice(0, plan.length));
       t.notOk(plan.some(({ of }) => of !== undefined));
       t.same(federation?.olderHosts ?? [], []);
+      t.equal(federation?.hasChangedTokens, false);
     }
   },
 );

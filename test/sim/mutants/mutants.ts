@@ -5,6 +5,7 @@
 import { CLIENT_MUTANTS } from './client-mutants.ts';
 import { DISK_MUTANTS } from './disk-mutants.ts';
 import { FEDERATION_MUTANTS } from './federation-mutants.ts';
+import { LOCAL_MUTANTS } from './local-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { NODE_MUTANTS } from './node-mutants.ts';
 import { RAFT_MUTANTS } from './raft-mutants.ts';
@@ -15,6 +16,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...CLIENT_MUTANTS,
   ...NODE_MUTANTS,
   ...FEDERATION_MUTANTS,
+  ...LOCAL_MUTANTS,
 ];
 
 export function mutantNamed(name: string): Mutant {

@@ -17,6 +17,8 @@ export interface Cuts {
   readonly hasNoGrants?: boolean;
   /** No local tokens and logins link to what others write. */
   readonly hasNoLocalRights?: boolean;
+  /** No local tokens are changed. */
+  readonly hasNoChangedTokens?: boolean;
   /** No datacenter is removed, and none loses all its disks. */
   readonly hasNoExiles?: boolean;
   /** No archive is restored. */
@@ -61,6 +63,7 @@ export function cut(options: RunOptions, cuts: Cuts): RunOptions {
         ...(cuts.hasNoDeputies === true && { hasDeputies: false }),
         ...(cuts.hasNoGrants === true && { hasGrants: false }),
         ...(cuts.hasNoLocalRights === true && { hasLocalRights: false }),
+        ...(cuts.hasNoChangedTokens === true && { hasChangedTokens: false }),
         ...(cuts.hasNoForks === true && { settlesForks: false }),
         ...(cuts.areAllNew === true && { olderHosts: [] }),
       },
@@ -75,6 +78,7 @@ export function describeCuts(cuts: Cuts): string {
     hasNoDeputies,
     hasNoGrants,
     hasNoLocalRights,
+    hasNoChangedTokens,
     hasNoExiles,
     hasNoRestores,
     hasNoForks,
@@ -92,6 +96,7 @@ export function describeCuts(cuts: Cuts): string {
     hasNoDeputies === true ? ' --no-deputies' : '',
     hasNoGrants === true ? ' --no-grants' : '',
     hasNoLocalRights === true ? ' --no-local-rights' : '',
+    hasNoChangedTokens === true ? ' --no-changed-tokens' : '',
     hasNoExiles === true ? ' --no-exiles' : '',
     hasNoRestores === true ? ' --no-restores' : '',
     hasNoForks === true ? ' --no-forks' : '',

@@ -70,6 +70,7 @@ export function datacentersStage({ world, violations, options }: StageParts): St
       deputy: federation.hasDeputies === true ? 2 * write : 0,
       tenant: federation.hasTenants === true ? 2 * write : 0,
       localRight: federation.hasLocalRights === true ? 3 * write : 0,
+      changed: federation.hasChangedTokens === true ? 3 * write : 0,
       grant: federation.hasGrants === true ? 2 * write : 0,
     },
   });

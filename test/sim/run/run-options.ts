@@ -53,6 +53,8 @@ export interface FederationOptions {
   readonly hasGrants?: boolean;
   /** Local tokens and logins link to policies and roles that others write. */
   readonly hasLocalRights?: boolean;
+  /** Local tokens are changed, in namespaces that come and go, too. */
+  readonly hasChangedTokens?: boolean;
   /** Operators settle what forks have left, in the end all of it. */
   readonly settlesForks?: boolean;
   /** The datacenter that votes and has no objects, by its number: never the first one. */
@@ -315,6 +317,7 @@ function drawLater(
   | 'hasTenants'
   | 'hasGrants'
   | 'hasLocalRights'
+  | 'hasChangedTokens'
   | 'witnessSite'
 > {
   const stream = new Stream(seed, 'logins');
@@ -328,6 +331,7 @@ function drawLater(
     hasTenants: new Stream(seed, 'tenants').chance(0.3),
     hasGrants: new Stream(seed, 'grants').chance(0.3),
     hasLocalRights: new Stream(seed, 'local rights').chance(0.2),
+    hasChangedTokens: new Stream(seed, 'changed tokens').chance(0.2),
     witnessSite: isWitnessed ? siteCount : undefined,
   };
 }

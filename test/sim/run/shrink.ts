@@ -24,6 +24,7 @@ export async function shrink(
   await shrinking.withoutDeputies();
   await shrinking.withoutGrants();
   await shrinking.withoutLocalRights();
+  await shrinking.withoutChangedTokens();
   await shrinking.withoutExiles();
   await shrinking.withoutRestores();
   await shrinking.withoutForks();
@@ -78,6 +79,12 @@ class Shrinking {
   async withoutLocalRights(): Promise<void> {
     if (this.#options.federation?.hasLocalRights === true) {
       await this.#try({ hasNoLocalRights: true });
+    }
+  }
+
+  async withoutChangedTokens(): Promise<void> {
+    if (this.#options.federation?.hasChangedTokens === true) {
+      await this.#try({ hasNoChangedTokens: true });
     }
   }
 

@@ -96,6 +96,24 @@ export interface TenantTarget {
   namespaceIndex: number | undefined;
 }
 
+/** A local token that clients change, as it is at one version of it. */
+export interface ChangedTarget {
+  readonly kind: 'changed';
+  readonly key: string;
+  readonly accessorId: string;
+  readonly secret: string;
+  /** Where it was made. */
+  readonly site: number;
+  /** It ends with it; undefined: the default one. */
+  readonly namespace: string | undefined;
+  /** CreateIndex of the namespace that it was made in, as the log of its datacenter tells in the end. */
+  readonly home: { index: number | undefined };
+  /** As it was answered; null: it is deleted. */
+  readonly version: Version;
+  /** By the wall clock of whoever is asked it is void after that; Infinity where it does not expire. */
+  readonly expiresAtMs: number;
+}
+
 /** What a token may do, by its policy or its role. */
 export interface RightTarget {
   readonly kind: 'right';
@@ -118,6 +136,10 @@ export interface LocalRightTarget {
   readonly rootKeys: readonly string[];
   /** It ends with its login. */
   readonly login: LoginTarget | undefined;
+  /** The version of a token that is changed which has these links; left out: of one that is not. */
+  readonly holder?: ChangedTarget;
+  /** Whether it has an identity of its own; left out: it has not. */
+  readonly hasIdentity?: boolean;
 }
 
 /** What is asked: whether a key, or a service, may be written. */

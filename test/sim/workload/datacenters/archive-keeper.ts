@@ -16,6 +16,7 @@ import {
 import type { SimHost } from '../../world/sim-host.ts';
 import type { Stream } from '../../world/stream.ts';
 import type { World } from '../../world/world.ts';
+import { noneOf } from './changed-token.ts';
 import type { DatacentersWorkload } from './datacenters-workload.ts';
 import { type Foreign, foreignArchive } from './foreign-archive.ts';
 import { placeIn } from './global-history.ts';
@@ -130,9 +131,10 @@ export class ArchiveKeeper {
       ...{ foreign: madeOf, datacenter: siteName(place), stream: this.#stream },
     });
     // Local tokens of this datacenter are in none.
-    const { known } = archive.tokens;
+    const { known, changed } = archive.tokens;
     const states = new Map([...known].map((id) => [id, 'gone' as const]));
-    const made = { bytes, objects, tokens: { known, states } };
+    const tokens = { known, states, ...(changed !== undefined && { changed: noneOf(changed) }) };
+    const made = { bytes, objects, tokens };
     if (await this.#restore(place, host, made))
       world.trace.mark(madeOf === 'federation' ? MARKS.foreign : MARKS.before);
   }

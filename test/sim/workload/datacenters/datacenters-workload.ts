@@ -24,6 +24,9 @@ import { ClientLoop, triedUntil } from '../client-loop.ts';
 import { drawWeighted } from '../draw-weighted.ts';
 import type { Workload } from '../workload.ts';
 import { Asking } from './asking.ts';
+import { ChangedLinks } from './changed-links.ts';
+import { ChangedTokenClients } from './changed-token-clients.ts';
+import { ChangedTokens } from './changed-tokens.ts';
 import {
   DEPUTIES,
   DEPUTY_TARGETS,
@@ -57,6 +60,7 @@ export type DatacentersOperation =
   | 'deputy'
   | 'tenant'
   | 'localRight'
+  | 'changed'
   | 'grant';
 
 export interface DatacentersWorkloadOptions {
@@ -100,6 +104,8 @@ export class DatacentersWorkload implements Workload {
   readonly #logins: Logins;
   readonly #tenants: Tenants;
   readonly #localRights: LocalRightClients;
+  readonly #changed: ChangedTokens;
+  readonly #changedClients: ChangedTokenClients;
   #clientCount = 0;
   #deputyWrites = 0;
   #localCount = 0;
@@ -111,6 +117,7 @@ export class DatacentersWorkload implements Workload {
     this.#asking = new Asking(options);
     const numbers = Array.from({ length: options.keyCount }, (_, place) => place + 1);
     const roots = localRootsOf(sites.length);
+    const links = new ChangedLinks(sites.length);
     this.#targets = [
       ...numbers.flatMap((number) => [policyTarget(number), tokenTarget(number, `p${number}`)]),
       ...LOGIN_METHODS.map(({ name, locality }) => {
@@ -120,6 +127,7 @@ export class DatacentersWorkload implements Workload {
       ...(options.weights.tenant > 0 ? HOMES : []),
       ...(options.weights.grant > 0 ? GRANT_TARGETS : []),
       ...(options.weights.localRight > 0 ? roots.targets : []),
+      ...(options.weights.changed > 0 ? links.targets : []),
     ];
     const asked = {
       sites: sites.map(({ hosts }) => hosts),
@@ -138,18 +146,28 @@ export class DatacentersWorkload implements Workload {
       ...{ ...loggedIn, methods: LOGIN_METHODS },
       bind: () => ({ BindType: 'service', BindName: 'web' }),
     });
-    this.#tenants = new Tenants({
-      ...asked,
-      isLeft: (host, accessorId) => checks.has(host, rowKey('token', idBytes(accessorId))),
-      hasNamespace: (host, name) => checks.has(host, rowKey('namespace', name)),
-    });
-    const parts = { asking: this.#asking, logins: this.#logins, tenants: this.#tenants };
+    const onDisk = {
+      isLeft: (host: SimHost, accessorId: string) =>
+        checks.has(host, rowKey('token', idBytes(accessorId))),
+      hasNamespace: (host: SimHost, name: string) => checks.has(host, rowKey('namespace', name)),
+    };
+    this.#tenants = new Tenants({ ...asked, ...onDisk });
+    const rootKeys = links.targets.map(({ key }) => key);
+    this.#changed = new ChangedTokens({ ...asked, ...onDisk, rootKeys });
+    const parts = {
+      ...{ asking: this.#asking, logins: this.#logins, tenants: this.#tenants },
+      changed: this.#changed,
+    };
     this.#sessions = new GlobalSessions({ world, checks, violations, ...parts });
     this.#localRights = new LocalRightClients({
       ...loggedIn,
       world,
       roots,
       sessions: this.#sessions,
+    });
+    this.#changedClients = new ChangedTokenClients({
+      ...{ world, links, tokens: this.#changed, sessions: this.#sessions },
+      sites: asked.sites,
     });
   }
 
@@ -162,6 +180,7 @@ export class DatacentersWorkload implements Workload {
       ...this.#logins.counts,
       ...this.#tenants.counts,
       ...this.#localRights.counts,
+      ...this.#changed.counts,
       entries: checks.chain.size,
       comparedObjects: checks.comparedCount,
     };
@@ -185,6 +204,7 @@ export class DatacentersWorkload implements Workload {
   /** All disks of the datacenter at this place are lost, and what it alone had. */
   onEmptied(site: number): void {
     this.#local.lose(site);
+    this.#changed.lose(site);
     this.#loseAtHome(site);
   }
 
@@ -196,18 +216,21 @@ export class DatacentersWorkload implements Workload {
 
   /** As `LocalTokens`. */
   archiving(site: number): () => ArchivedTokens {
-    return this.#local.archiving(site);
+    const [local, changed] = [this.#local.archiving(site), this.#changed.archiving(site)];
+    return () => ({ ...local(), changed: changed() });
   }
 
   /** An archive of the datacenter at this place is being restored. */
   beginRestore(site: number): void {
     this.#local.beginRestore(site);
+    this.#changed.beginRestore(site);
     this.#loseAtHome(site);
   }
 
   /** As `LocalTokens`. */
   endRestore(site: number, archived: ArchivedTokens | undefined): void {
     this.#local.endRestore(site, archived);
+    this.#changed.endRestore(site, archived?.changed);
     this.#loseAtHome(site);
   }
 
@@ -226,9 +249,12 @@ export class DatacentersWorkload implements Workload {
         this.#sessions.read(client, target, 'default', host),
       );
       const shown = await triedUntil(tries, () => this.#local.presentAll(site, host));
-      const areJudged = await this.#localRights.askAll(client, host, { site, tries });
+      const areJudged =
+        (await this.#localRights.askAll(client, host, { site, tries })) &&
+        (await this.#changedClients.askAll(client, host, { site, tries }));
       const isReaped = await triedUntil(tries, () => {
-        return Promise.resolve(this.#logins.isReaped(host, hosts) && this.#tenants.isReaped(host));
+        const areGone = this.#logins.isReaped(host, hosts) && this.#tenants.isReaped(host);
+        return Promise.resolve(areGone && this.#changed.isReaped(host, hosts));
       });
       return [
         ...(wrote ? [] : [`a write through ${host.name}`]),
@@ -254,6 +280,7 @@ export class DatacentersWorkload implements Workload {
       const committed = group.committed.map(({ entry }) => entry);
       const replay = await replayLog(committed, hasRight);
       this.#tenants.settle(replay.commands);
+      this.#changed.settle(replay.commands);
       const site = siteName(place);
       this.#deputyWrites += judgeDeputies(replay.commands, { violations, site });
       for (const [index, digest] of replay.digests) {
@@ -314,6 +341,9 @@ export class DatacentersWorkload implements Workload {
         return;
       case 'localRight':
         await this.#localRights.next(client, consistency);
+        return;
+      case 'changed':
+        await this.#changedClients.next(client, consistency);
         return;
       case 'grant':
         await this.#aboutGrant(client, consistency, host);

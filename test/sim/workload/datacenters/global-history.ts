@@ -3,6 +3,7 @@
 import type { AckLevel } from '../../../../src/service/call.ts';
 import type { HttpAnswer } from '../../subject/node-subject.ts';
 import type {
+  ChangedTarget,
   LocalRightTarget,
   LoginTarget,
   RightTarget,
@@ -45,7 +46,13 @@ export interface GlobalWrite {
 export type GlobalConsistency = 'default' | 'stale' | 'position';
 
 /** What a read may be about. */
-export type ReadTarget = Target | LoginTarget | TenantTarget | RightTarget | LocalRightTarget;
+export type ReadTarget =
+  | Target
+  | LoginTarget
+  | TenantTarget
+  | ChangedTarget
+  | RightTarget
+  | LocalRightTarget;
 
 export interface GlobalRead {
   readonly kind: 'object' | 'presented' | 'authorized';

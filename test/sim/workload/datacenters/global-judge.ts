@@ -338,13 +338,16 @@ export class GlobalJudge {
       return this.#apart.hasHolder(key) || this.#apart.hasToken(accessorId);
     }
     if (target.kind === 'local-right') {
-      const { login, rootKeys } = target;
-      if (login !== undefined && this.#wasSetApart({ target: login, output })) return true;
+      const { login, holder, rootKeys } = target;
+      const own = login ?? holder;
+      if (own !== undefined && this.#wasSetApart({ target: own, output })) return true;
       return output.kind === 'found' && this.#apart.hasAny(rootKeys);
     }
-    if (target.kind === 'tenant') {
+    if (target.kind === 'changed' && target.namespace === undefined) return false;
+    if (target.kind === 'tenant' || target.kind === 'changed') {
       const key = `namespace ${target.namespace}`;
-      if (this.#phases.wasBroughtBack(key, target.namespaceIndex)) return true;
+      const index = target.kind === 'tenant' ? target.namespaceIndex : target.home.index;
+      if (this.#phases.wasBroughtBack(key, index)) return true;
       if (output.kind === 'missing' && this.#mayHaveLeft(key)) return true;
       return this.#apart.hasHolder(key);
     }
@@ -385,8 +388,9 @@ export class GlobalJudge {
       const isRevoked =
         (kind === 'presented' && phases.at(-1)?.version === null) ||
         (kind === 'authorized' && fits(ALLOWED, output));
+      const others = target.kind === 'changed' ? 'local tokens' : 'G9 read your writes';
       this.#options.violations.add(
-        isRevoked ? 'revocations' : 'G9 read your writes',
+        isRevoked ? 'revocations' : others,
         `${asked.host} of ${siteName(asked.site)} showed ${target.key} as ${JSON.stringify(output)} (${kind}, ${consistency}) ` +
           `between ${read.callMs} and ${returnMs} ms, though ${floor} could be read there before; it was ${JSON.stringify(phases)}`,
       );

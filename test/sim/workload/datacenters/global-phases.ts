@@ -15,7 +15,13 @@ import { ROW } from '../../../../src/state/rows/tables.ts';
 import type { KnownEntry } from '../../checks/federation/global-chain.ts';
 import { bytesOf, textOf } from '../../world/key-text.ts';
 import { SortedRows } from '../../world/sorted-rows.ts';
-import { type LoginTarget, nameWithin, type Target, type TenantTarget } from '../acl-requests.ts';
+import {
+  type ChangedTarget,
+  type LoginTarget,
+  nameWithin,
+  type Target,
+  type TenantTarget,
+} from '../acl-requests.ts';
 import type { Version } from '../object-model.ts';
 import type { ReadTarget } from './global-history.ts';
 import { GlobalRights } from './global-rights.ts';
@@ -90,10 +96,13 @@ export class GlobalPhases {
   /** `site`: the name of the datacenter that is asked. */
   of(target: ReadTarget, site: string): readonly Phase[] {
     if (target.kind === 'local-right') {
-      const { about, links, login } = target;
-      const rights = this.#rights.ofLinks(links, { about, site });
+      const { about, links, login, holder, hasIdentity = false } = target;
+      const namespace = holder?.namespace ?? DEFAULT_NAMESPACE;
+      const rights = this.#rights.ofLinks(links, { about, site, namespace, hasIdentity });
+      if (holder !== undefined) return within(this.#ofChanged(holder), rights);
       return login === undefined ? rights : within(this.#ofLogin(login), rights);
     }
+    if (target.kind === 'changed') return this.#ofChanged(target);
     if (target.kind === 'right') return this.#rights.of(target.token.accessorId);
     if (target.kind === 'login') return this.#ofLogin(target);
     if (target.kind === 'tenant') return this.#ofTenant(target);
@@ -131,6 +140,13 @@ export class GlobalPhases {
 
   #ofTenant({ namespace, namespaceIndex, version }: TenantTarget): readonly Phase[] {
     return this.#whileHeld([{ from: 0, version }], `namespace ${namespace}`, namespaceIndex);
+  }
+
+  /** Whatever comes from the primary meanwhile: nobody else changes it. */
+  #ofChanged({ home, namespace, version }: ChangedTarget): readonly Phase[] {
+    const own = [{ from: 0, version }];
+    if (namespace === undefined || version === null) return own;
+    return this.#whileHeld(own, `namespace ${namespace}`, home.index);
   }
 
   #whileHeld(own: readonly Phase[], key: string, index: number | undefined): readonly Phase[] {

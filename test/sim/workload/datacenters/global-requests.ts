@@ -2,10 +2,16 @@
 
 import type { HttpQuestion } from '../../subject/node-subject.ts';
 import type { Stream } from '../../world/stream.ts';
-import { outputOf, type RightAbout, SERVICE } from '../acl-requests.ts';
+import {
+  type ChangedTarget,
+  outputOf,
+  type RightAbout,
+  SERVICE,
+  type Target,
+} from '../acl-requests.ts';
 import { type Came, cameAs } from '../came.ts';
 import type { ObjectInput } from '../object-model.ts';
-import type { GlobalConsistency, Place } from './global-history.ts';
+import type { GlobalConsistency, Place, ReadTarget } from './global-history.ts';
 import { ALLOWED, DENIED } from './global-rights.ts';
 
 export type Question = Omit<HttpQuestion, 'headers'>;
@@ -68,4 +74,25 @@ export function withAck(question: Question, stream: Stream): Question {
   const ack = stream.pick(['', '', 'ack=majority', 'ack=all&ack_timeout=1s'] as const);
   if (ack === '') return question;
   return { ...question, path: withQuery(question.path, ack) };
+}
+
+/** The local token that it is about, where that is one that is changed. */
+export function changedIn(target: ReadTarget): ChangedTarget | undefined {
+  return target.kind === 'local-right'
+    ? target.holder
+    : target.kind === 'changed'
+      ? target
+      : undefined;
+}
+
+/** Whether it is about what one datacenter has alone. */
+export function isOfOneSite(target: ReadTarget): boolean {
+  if (target.kind === 'local-right') return target.site !== undefined;
+  const isHome = target.kind === 'tenant' || target.kind === 'changed';
+  return isHome || (target.kind === 'login' && target.isLocal);
+}
+
+/** Whether clients write it. */
+export function isWritten(target: ReadTarget): target is Target {
+  return !['login', 'tenant', 'changed', 'right', 'local-right'].includes(target.kind);
 }

@@ -72,7 +72,7 @@ export class GlobalRights {
   /** Whether whoever links to these may write in a datacenter, from one seq on until the next. */
   ofLinks(
     { policies, roles }: Links,
-    { about, site }: { readonly about: RightAbout; readonly site: string },
+    { about, site, namespace, hasIdentity }: LinkedWhere,
   ): readonly Phase[] {
     const roleChanges = roles.flatMap((id) => this.#rolePhases.get(id) ?? []);
     const byRoles = roleChanges.flatMap(({ object }) => object?.policies ?? []);
@@ -93,9 +93,11 @@ export class GlobalRights {
           about === 'key'
             ? linked.some((id) => {
                 const policy = wasAt(this.#policyPhases, id, from);
-                return policy !== undefined && counts(policy, site) && mayWrite(policy.description);
+                const isHere = policy?.namespace === namespace && counts(policy, site);
+                return isHere && mayWrite(policy.description);
               })
-            : having.some(({ serviceIdentities }) => {
+            : hasIdentity ||
+              having.some(({ serviceIdentities }) => {
                 return serviceIdentities.some((identity) => {
                   return identity.serviceName === SERVICE && counts(identity, site);
                 });
@@ -114,6 +116,15 @@ export class GlobalRights {
     });
     return isAllowed ? ALLOWED : DENIED;
   }
+}
+
+/** What is asked, and of whom: in which datacenter, and in which namespace links count. */
+interface LinkedWhere {
+  readonly about: RightAbout;
+  readonly site: string;
+  readonly namespace: string;
+  /** Whether the token has an identity of its own. */
+  readonly hasIdentity: boolean;
 }
 
 interface Was<T> {

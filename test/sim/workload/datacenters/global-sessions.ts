@@ -7,6 +7,7 @@ import type { SimHost } from '../../world/sim-host.ts';
 import type { Stream } from '../../world/stream.ts';
 import type { World } from '../../world/world.ts';
 import {
+  type ChangedTarget,
   headersOf,
   type Known,
   knownFrom,
@@ -21,6 +22,7 @@ import {
 import type { Came } from '../came.ts';
 import type { ObjectInput, ObjectOutput } from '../object-model.ts';
 import type { Asking } from './asking.ts';
+import type { ChangedTokens } from './changed-tokens.ts';
 import type { Deputy } from './deputies.ts';
 import {
   type Asked,
@@ -36,7 +38,10 @@ import {
   type ReadTarget,
 } from './global-history.ts';
 import {
+  changedIn,
   decisionIn,
+  isOfOneSite,
+  isWritten,
   mayWriteQuestion,
   outputFor,
   pathAt,
@@ -55,6 +60,7 @@ export interface GlobalSessionsOptions {
   readonly asking: Asking;
   readonly logins: Logins;
   readonly tenants: Tenants;
+  readonly changed: ChangedTokens;
 }
 
 /** Corners that a long series of runs must have been in. */
@@ -71,6 +77,8 @@ export const MARKS = {
   deniedAtHome: 'a linked token of one datacenter was denied',
   condition: 'a write on a condition took effect',
   mismatch: 'a write on a condition was refused',
+  homeless: 'a local token that was changed had ended with its namespace',
+  overdue: 'a local token that was changed had expired',
 } as const;
 
 const ATTEMPTS_MAX = 3;
@@ -317,17 +325,18 @@ export class GlobalSessions implements GlobalHistory {
     await this.showSelf(client, host, { target, consistency, secret: target.secret });
   }
 
-  async showSelf(
+  /** True when it was answered. */
+  showSelf(
     client: Client,
     host: SimHost,
     wish: {
-      readonly target: Target | LoginTarget | TenantTarget;
+      readonly target: Target | LoginTarget | TenantTarget | ChangedTarget;
       readonly consistency: GlobalConsistency;
       readonly secret: string;
     },
-  ): Promise<void> {
+  ): Promise<boolean> {
     const question = { method: 'GET' as const, path: '/v1/acl/token/self' };
-    await this.#observe(client, host, { ...wish, question });
+    return this.#observe(client, host, { ...wish, question });
   }
 
   /** Asks what a token may do, by its own secret. */
@@ -400,10 +409,17 @@ export class GlobalSessions implements GlobalHistory {
       this.#world.trace.mark(MARKS.tenant);
     }
     this.#noteSession(client, path, host, { came, from });
+    const isFound = output.kind === 'found';
+    const askedAtMs = consistency === 'default' ? callMs : undefined;
+    const shown = { host, isFound, askedAtMs, beforeMs, afterMs: wallOf(host) };
+    const changed = changedIn(target);
+    if (changed !== undefined) {
+      const isExpired = this.#options.changed.hasExpired(changed, shown);
+      if (!isFound && changed.version !== null)
+        this.#world.trace.mark(isExpired ? MARKS.overdue : MARKS.homeless);
+      if (isExpired) return true;
+    }
     if (target.kind === 'login') {
-      const isFound = output.kind === 'found';
-      const askedAtMs = consistency === 'default' ? callMs : undefined;
-      const shown = { host, isFound, askedAtMs, beforeMs, afterMs: wallOf(host) };
       const hasExpired = this.#logins.hasExpired(target, shown);
       if (!isFound) this.#world.trace.mark(hasExpired ? MARKS.expired : MARKS.ended);
       if (this.#logins.wasGivenBack(target, shown) || hasExpired) return true;
@@ -465,15 +481,4 @@ function wallOf({ process }: SimHost): number | undefined {
 
 function noteFurthest(client: Client, at: Place): void {
   if (client.furthest === undefined || isBefore(client.furthest, at)) client.furthest = at;
-}
-
-/** Whether it is about what one datacenter has alone. */
-function isOfOneSite(target: ReadTarget): boolean {
-  if (target.kind === 'local-right') return target.site !== undefined;
-  return target.kind === 'tenant' || (target.kind === 'login' && target.isLocal);
-}
-
-/** Whether clients write it. */
-function isWritten(target: ReadTarget): target is Target {
-  return !['login', 'tenant', 'right', 'local-right'].includes(target.kind);
 }

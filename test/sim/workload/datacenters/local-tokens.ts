@@ -13,6 +13,7 @@ import {
 import type { SimHost } from '../../world/sim-host.ts';
 import type { Stream } from '../../world/stream.ts';
 import type { Came } from '../came.ts';
+import type { ArchivedChanges } from './changed-token.ts';
 
 export interface LocalTokensOptions {
   readonly sites: readonly (readonly SimHost[])[];
@@ -35,6 +36,8 @@ export interface ArchivedTokens {
   readonly states: ReadonlyMap<string, 'maybe' | 'there' | 'gone'>;
   /** All that there may be in it. */
   readonly known: ReadonlySet<string>;
+  /** Of those that are changed. */
+  readonly changed?: ArchivedChanges;
 }
 
 /** Tokens by accessor id. */
