@@ -36,6 +36,7 @@ interface Options {
   readonly absences: boolean;
   readonly rushes: boolean;
   readonly foreigners: boolean;
+  readonly pairs: boolean;
   readonly allNew?: true;
   readonly trace?: true;
   readonly mutants?: true;
@@ -79,6 +80,7 @@ const program = scriptProgram(
   )
   .option('--no-rushes', 'with --seed: no datacenter is removed by force while the primary moves')
   .option('--no-foreigners', 'with --seed: no archive is restored that is none of this federation')
+  .option('--no-pairs', 'with --seed: no two datacenters are removed by force at once')
   .option('--all-new', 'with --seed: no server is of an older release at first')
   .option('--trace', 'with --seed: prints what happens')
   .option(
@@ -107,6 +109,7 @@ const OF_ONE_RUN: readonly string[] = [
     'absences',
     'rushes',
     'foreigners',
+    'pairs',
     'allNew',
   ],
   ...['trace', 'badDay'],
@@ -186,6 +189,7 @@ function cutsOf(asked: Options): Cuts {
     absences,
     rushes,
     foreigners,
+    pairs,
     allNew,
   } = asked;
   return {
@@ -204,6 +208,7 @@ function cutsOf(asked: Options): Cuts {
     ...(!absences && { hasNoAbsences: true }),
     ...(!rushes && { hasNoRushes: true }),
     ...(!foreigners && { hasNoForeigners: true }),
+    ...(!pairs && { hasNoPairs: true }),
     ...(allNew === true && { areAllNew: true }),
   };
 }

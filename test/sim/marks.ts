@@ -11,6 +11,7 @@ import { MARKS as CLIENT_MARKS } from './workload/datacenters/datacenters-worklo
 import { MARKS as FORK_MARKS } from './workload/datacenters/fork-keeper.ts';
 import { MARKS as SESSION_MARKS } from './workload/datacenters/global-sessions.ts';
 import { MARKS as LEVEL_MARKS } from './workload/datacenters/level-operator.ts';
+import { MARKS as PAIR_MARKS } from './workload/datacenters/pair-keeper.ts';
 import { MARKS as MOVER_MARKS } from './workload/datacenters/primary-mover.ts';
 
 const RAFT = [
@@ -40,6 +41,7 @@ const FEDERATION = [
   ...Object.values(FORK_MARKS),
   ...Object.values(STAGE_MARKS),
   ...Object.values(COPY_MARKS),
+  ...Object.values(PAIR_MARKS),
   'a primary was handed over',
   'a primary was elected',
   'a primary was forced',

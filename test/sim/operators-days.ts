@@ -121,4 +121,28 @@ export const OPERATORS_DAYS: readonly BadDay[] = [
       at(33_000, 300, { kind: 'site-down', site: 2, ending: 'power' }),
     ],
   },
+  {
+    name: 'two datacenters are removed by force before others have heard of the first, and let back',
+    marks: [
+      'two datacenters were removed by force before others had heard of the first',
+      'two datacenters that were removed by force take part again',
+      'a primary was handed over',
+    ],
+    siteSizes: [1, 1, 1, 1, 1],
+    federation: { defaultAck: 'majority' },
+    safetyMs: 44_000,
+    faults: [
+      ...[4, 5].map((site) => at(5500, 4000, { kind: 'slow-wan', site, meanMs: 400 })),
+      at(6000, 0, {
+        ...{ kind: 'remove-two', sites: [2, 3], betweenMs: 150, goneMs: 3000, backFirst: 3 },
+      }),
+      at(7500, 0, { kind: 'elect', sites: [1] }),
+      at(18_000, 0, { kind: 'hand-over', site: 4 }),
+      ...[1, 2].map((site) => at(29_500, 3000, { kind: 'slow-wan', site, meanMs: 400 })),
+      at(30_000, 0, {
+        ...{ kind: 'remove-two', sites: [3, 5], betweenMs: 150, goneMs: 2000, backFirst: 3 },
+      }),
+      at(31_000, 0, { kind: 'hand-over', site: 1 }),
+    ],
+  },
 ];

@@ -254,7 +254,7 @@ t.test('runs: those of the product are clean', async (t) => {
       ...{ keepsAll: subject !== 'replica', hasNoDeputies: true, hasNoGrants: true },
       ...{ hasNoExiles: true, hasNoRestores: true, hasNoForks: true, hasNoPutBacks: true },
       ...{ areAllNew: true, hasNoLocalRights: true, hasNoAbsences: true, hasNoRushes: true },
-      ...{ hasNoForeigners: true, hasNoChangedTokens: true },
+      ...{ hasNoForeigners: true, hasNoChangedTokens: true, hasNoPairs: true },
       ...cuts,
     };
     const { violation } = await run(taskOf(seed, subject, { cuts: sameAsThen }));
@@ -296,6 +296,7 @@ t.test(
       ['absence', 35, 85] as const,
       ['rush', 40, 90] as const,
       ['foreign', 30, 75] as const,
+      ['pair', 35, 85] as const,
     ]) {
       const count = plans.filter(({ plan }) => plan.some(({ of }) => of === what)).length;
       t.ok(count > least && count < most, `${what}: ${count} of 600`);
@@ -308,7 +309,7 @@ t.test(
       const { plan, federation } = cut(options, {
         ...{ hasNoExiles: true, hasNoRestores: true, hasNoForks: true, hasNoPutBacks: true },
         ...{ areAllNew: true, hasNoAbsences: true, hasNoRushes: true, hasNoForeigners: true },
-        hasNoChangedTokens: true,
+        ...{ hasNoChangedTokens: true, hasNoPairs: true },
       });
       t.same(plan, options.plan.slice(0, plan.length));
       t.notOk(plan.some(({ of }) => of !== undefined));

@@ -5,7 +5,7 @@ import { unreachable } from '../../../cluster/base/unreachable.ts';
 import type { KvWrite } from '../../../cluster/platform/kv.ts';
 import { ROW } from '../../../src/state/rows/tables.ts';
 import type { SimGroup } from '../run/sim-group.ts';
-import type { Copying } from '../run/stage.ts';
+import type { Copying, Pairing } from '../run/stage.ts';
 import { isStateStore, LOG_STORE, STATE_STORES } from '../subject/subject.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import type { LeavingFrame, Link } from '../world/sim-net.ts';
@@ -45,6 +45,8 @@ export interface FaultsOptions {
   readonly onEmptied: (site: number, isWitness: boolean) => void;
   /** Copies the disks of datacenters and puts them back; left out: nobody does. */
   readonly copying: Copying | undefined;
+  /** Removes two datacenters at once that are lost; left out: nobody does. */
+  readonly pairing: Pairing | undefined;
   /** Whether a disk may be damaged for good, or replaced, without taking too many at once. */
   readonly maySpend: (host: SimHost) => boolean;
   /** A host's disk is about to be damaged, or replaced. */
@@ -246,6 +248,8 @@ export class Faults {
         return this.#copy(action.site, forMs);
       case 'put-back-site':
         return this.#putBack(action, forMs);
+      case 'remove-two':
+        return this.#removeTwo(action);
       case 'remove-site':
       case 'allow-site':
       case 'save-archive':
@@ -484,6 +488,19 @@ export class Faults {
     for (const host of sites.flatMap((each) => this.#site(each))) this.#crash(host, ending, forMs);
     this.#peaceUntilMs = world.time.nowMs + forMs + PEACE_MS;
     copying.putBack(sites, this.#peaceUntilMs);
+    return true;
+  }
+
+  #removeTwo(action: Extract<FederationFault, { kind: 'remove-two' }>): boolean {
+    const { group, pairing } = this.#options;
+    if (pairing?.mayRemove(action.sites) !== true) return false;
+    for (const host of action.sites.flatMap((site) => this.#site(site))) {
+      group.crash(host, 'process');
+      this.#downs.begin(host);
+    }
+    pairing.remove(action, (site) => {
+      for (const host of this.#site(site)) this.#downs.end(host);
+    });
     return true;
   }
 

@@ -70,6 +70,8 @@ const KINDS: Readonly<Record<FaultKind, readonly [inRun: number, perElection: nu
   // Drawn by draw-put-backs.ts.
   'copy-site': [0, 1],
   'put-back-site': [0, 1],
+  // Drawn by draw-pairs.ts.
+  'remove-two': [0, 1],
 };
 
 const FEDERATION_KINDS: readonly FaultKind[] = [
@@ -92,6 +94,7 @@ const FEDERATION_KINDS: readonly FaultKind[] = [
   'settle-fork',
   'copy-site',
   'put-back-site',
+  'remove-two',
 ];
 
 /** An hour, as a wrong time zone has it. */
@@ -209,6 +212,10 @@ function drawFederationFault(
       return { kind, site, back: stream.below(4) };
     case 'spoil':
       return { kind, site, what: stream.pick(['row', 'request', 'piece'] as const) };
+    case 'remove-two': {
+      const times = { betweenMs: 0, goneMs: 0 };
+      return { kind, sites: [site, other], ...times, backFirst: site };
+    }
     case 'empty-site':
     case 'remove-site':
     case 'allow-site':

@@ -85,6 +85,17 @@ export type FederationFault =
       readonly beside?: number;
       readonly mayBeAlone?: boolean;
     }
+  /**
+   * Both are lost at once, their servers down, and removed by force, one so long behind the other; so long behind that
+   * they are let back, that one first.
+   */
+  | {
+      readonly kind: 'remove-two';
+      readonly sites: readonly [number, number];
+      readonly betweenMs: number;
+      readonly goneMs: number;
+      readonly backFirst: number;
+    }
   | DecidingFault
   | MovingFault;
 
@@ -128,7 +139,8 @@ export interface Fault {
    * What it is a part of, where that can be left out of a run as a whole: what befalls datacenters that are removed
    * or lose all their disks, a server of an older release that is upgraded, archives that are restored, forks and
    * what is done about them, disks that are put back, also of two at once or while others are away, or one that is
-   * removed by force while the primary is moved, or archives that are none of this federation.
+   * removed by force while the primary is moved, archives that are none of this federation, or two that are removed by
+   * force at once.
    */
   readonly of?:
     | 'exile'
@@ -138,7 +150,8 @@ export interface Fault {
     | 'put-back'
     | 'absence'
     | 'rush'
-    | 'foreign';
+    | 'foreign'
+    | 'pair';
 }
 
 export type FaultPlan = readonly Fault[];

@@ -33,6 +33,8 @@ export interface Cuts {
   readonly hasNoRushes?: boolean;
   /** No archive is restored that is none of this federation. */
   readonly hasNoForeigners?: boolean;
+  /** No two datacenters are removed by force at once. */
+  readonly hasNoPairs?: boolean;
   /** No server is of an older release at first. */
   readonly areAllNew?: boolean;
 }
@@ -50,6 +52,7 @@ export function cut(options: RunOptions, cuts: Cuts): RunOptions {
       !(of === 'absence' && cuts.hasNoAbsences === true) &&
       !(of === 'rush' && cuts.hasNoRushes === true) &&
       !(of === 'foreign' && cuts.hasNoForeigners === true) &&
+      !(of === 'pair' && cuts.hasNoPairs === true) &&
       !(of === 'upgrade' && cuts.areAllNew === true),
   );
   const { keptCount, ...limits } = options.limits;
@@ -86,6 +89,7 @@ export function describeCuts(cuts: Cuts): string {
     hasNoAbsences,
     hasNoRushes,
     hasNoForeigners,
+    hasNoPairs,
     areAllNew,
   } = cuts;
   return [
@@ -104,6 +108,7 @@ export function describeCuts(cuts: Cuts): string {
     hasNoAbsences === true ? ' --no-absences' : '',
     hasNoRushes === true ? ' --no-rushes' : '',
     hasNoForeigners === true ? ' --no-foreigners' : '',
+    hasNoPairs === true ? ' --no-pairs' : '',
     areAllNew === true ? ' --all-new' : '',
   ].join('');
 }

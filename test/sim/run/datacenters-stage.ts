@@ -11,6 +11,7 @@ import { DatacentersWorkload } from '../workload/datacenters/datacenters-workloa
 import { ForkKeeper } from '../workload/datacenters/fork-keeper.ts';
 import { identityCluster } from '../workload/datacenters/identity-cluster.ts';
 import { LevelOperator } from '../workload/datacenters/level-operator.ts';
+import { PairKeeper } from '../workload/datacenters/pair-keeper.ts';
 import { PrimaryMover } from '../workload/datacenters/primary-mover.ts';
 import { ServerKeeper } from '../workload/server-keeper.ts';
 import type { SimHost } from '../world/sim-host.ts';
@@ -77,20 +78,27 @@ export function datacentersStage({ world, violations, options }: StageParts): St
   const onLosing = (host: SimHost): void => {
     sites.find((site) => site.hosts.includes(host))?.checks.onLosing(host);
   };
-  const primaries = new PrimaryMover({ world, group, sites: hosts, checks });
+  const primaries: PrimaryMover = new PrimaryMover({
+    ...{ world, group, sites: hosts, checks },
+    // By the older list they might elect another one with others that have not heard, either.
+    mayElect: (place, head): boolean => !pairs.isBusy || checks.takesPart(place, head),
+  });
   const levels = new LevelOperator({ world, group, sites: hosts, olderHosts, onLosing });
-  const datacenters = new DatacenterKeeper({
+  const datacenters: DatacenterKeeper = new DatacenterKeeper({
     ...{ world, group, sites: hosts, checks, violations },
     elect: (site) => primaries.move({ kind: 'elect', sites: [site] }),
     isMoving: () => primaries.isMoving,
+    isPairing: () => pairs.isBusy,
   });
+  const pairs: PairKeeper = new PairKeeper({ world, sites: hosts, checks, datacenters });
   const archives = new ArchiveKeeper({ world, group, sites: hosts, checks, violations, workload });
   const copies = new CopyKeeper({
     ...{ world, group, sites, checks, violations, workload },
     isBusy: () => primaries.isMoving || datacenters.isDeciding || archives.isBusy,
   });
   const copying: Copying = {
-    mayCopy: (site) => copies.mayCopy(site - 1),
+    // Put back, it would not know who was removed then, and promise it nothing (STATUS has what comes of that).
+    mayCopy: (site) => !pairs.isBusy && copies.mayCopy(site - 1),
     copy: (site) => copies.copy(site - 1),
     mayPutBack: (sites, mayBeAlone) => copies.mayPutBack(placesOf(sites), mayBeAlone),
     putBack: (sites, peaceUntilMs) => copies.putBack(placesOf(sites), peaceUntilMs),
@@ -138,7 +146,8 @@ export function datacentersStage({ world, violations, options }: StageParts): St
     },
   };
   const keeper = all([...keepers, datacenters, archives, forks, copies]);
-  return { sites, group, workload, keeper, watch: checks, mover, emptying, copying };
+  const stage = { sites, group, workload, keeper, watch: checks, mover, emptying, copying };
+  return { ...stage, pairing: pairs };
 }
 
 function hostsBySize(

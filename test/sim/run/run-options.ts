@@ -7,6 +7,7 @@ import { drawAbsences } from '../faults/draw-absences.ts';
 import { drawExiles } from '../faults/draw-exiles.ts';
 import { drawForeigners } from '../faults/draw-foreigners.ts';
 import { drawForks } from '../faults/draw-forks.ts';
+import { drawPairs } from '../faults/draw-pairs.ts';
 import { drawKinds, drawPlan, type PlanFrame } from '../faults/draw-plan.ts';
 import { drawPutBacks } from '../faults/draw-put-backs.ts';
 import { drawRestores } from '../faults/draw-restores.ts';
@@ -198,6 +199,7 @@ function drawDatacenters(seed: number): RunOptions {
       ...(older.olderHosts === undefined ? drawAbsent(seed, frame) : []),
       ...drawRushed(seed, frame),
       ...drawForeign(seed, frame),
+      ...drawPaired(seed, frame),
     ],
     patienceMs: 8000,
     federation: {
@@ -295,6 +297,12 @@ function drawRushed(seed: number, frame: PlanFrame): FaultPlan {
 function drawForeign(seed: number, frame: PlanFrame): FaultPlan {
   const stream = new Stream(seed, 'foreigners');
   return stream.chance(1 / 12) ? drawForeigners(stream, frame) : [];
+}
+
+/** In one seed of ten. From a stream of its own. */
+function drawPaired(seed: number, frame: PlanFrame): FaultPlan {
+  const stream = new Stream(seed, 'pairs');
+  return stream.chance(0.1) ? drawPairs(stream, frame) : [];
 }
 
 /** A majority is left. */

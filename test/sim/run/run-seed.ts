@@ -98,7 +98,7 @@ class Run {
     });
     this.#violations = violations;
     this.#addHosts(how.mutant);
-    const { sites, group, keeper, workload, watch, mover, emptying, copying } = stageOf({
+    const { sites, group, keeper, workload, watch, mover, emptying, copying, pairing } = stageOf({
       world,
       violations,
       options,
@@ -118,7 +118,7 @@ class Run {
       move: (action) => mover?.move(action) ?? false,
       mayEmpty: (site) => emptying?.mayEmpty(site) ?? false,
       onEmptied: (site, isWitness) => emptying?.onEmptied(site, isWitness),
-      copying,
+      ...{ copying, pairing },
       maySpend: (host) => this.#siteOf(host).maySpend(host),
       onLosing: (host) => this.#siteOf(host).checks.onLosing(host),
     });

@@ -32,6 +32,7 @@ export async function shrink(
   await shrinking.withoutAbsences();
   await shrinking.withoutRushes();
   await shrinking.withoutForeigners();
+  await shrinking.withoutPairs();
   await shrinking.withoutOlder();
   await shrinking.fewerClients();
   await shrinking.fewerFaults();
@@ -122,6 +123,10 @@ class Shrinking {
     if (this.#options.plan.some(({ of }) => of === 'foreign')) {
       await this.#try({ hasNoForeigners: true });
     }
+  }
+
+  async withoutPairs(): Promise<void> {
+    if (this.#options.plan.some(({ of }) => of === 'pair')) await this.#try({ hasNoPairs: true });
   }
 
   async withoutOlder(): Promise<void> {

@@ -2,7 +2,7 @@
 
 import type { SitesWatch } from '../checks/sites-watch.ts';
 import type { Violations } from '../checks/violations.ts';
-import type { DecidingFault, MovingFault } from '../faults/fault-plan.ts';
+import type { DecidingFault, FederationFault, MovingFault } from '../faults/fault-plan.ts';
 import type { Workload } from '../workload/workload.ts';
 import type { SimHost } from '../world/sim-host.ts';
 import type { World } from '../world/world.ts';
@@ -50,6 +50,16 @@ export interface Copying {
   putBack(sites: readonly number[], peaceUntilMs: number): void;
 }
 
+/** Removes two datacenters by force, by their numbers, that are lost at once. */
+export interface Pairing {
+  mayRemove(sites: readonly number[]): boolean;
+  /** All their servers are down; `back` starts those of one. */
+  remove(
+    pair: Extract<FederationFault, { readonly kind: 'remove-two' }>,
+    back: (site: number) => void,
+  ): void;
+}
+
 export interface Stage {
   /** One for each datacenter. */
   readonly sites: readonly Site[];
@@ -60,6 +70,7 @@ export interface Stage {
   readonly mover?: Mover;
   readonly emptying?: Emptying;
   readonly copying?: Copying;
+  readonly pairing?: Pairing;
 }
 
 export interface StageParts {

@@ -76,6 +76,8 @@ export class FederationChecks implements SitesWatch {
   readonly chain = new GlobalChain();
   /** How often the objects of a disk were held against the entries. */
   comparedCount = 0;
+  /** While others have not heard that two datacenters were removed by force. */
+  mayLoseNobody = false;
   readonly #violations: Violations;
   readonly #sites: readonly (readonly SimHost[])[];
   readonly #nowMs: () => number;
@@ -338,8 +340,23 @@ export class FederationChecks implements SitesWatch {
             : this.takesPart(place, at);
         }),
       );
-    if (this.isCatchingUp && sites.length > 0) return false;
+    if ((this.isCatchingUp || this.mayLoseNobody) && sites.length > 0) return false;
     return doAllKnow && (sites.length === 0 || this.#canBeElected(known));
+  }
+
+  /** Whether each datacenter of these hosts has the last entry of the furthest log that says which there are. */
+  isLastListWith(hosts: readonly SimHost[]): boolean {
+    const head = this.head(this.#sites.flat());
+    const log = head === undefined ? [] : this.chain.upTo(textOf(head.at.cursor.hash));
+    const last = log.findLast(({ entry }) => entry.body.kind === 'datacenters');
+    const having = hosts.filter((host) => {
+      const at = this.replicationOf(host);
+      const known = at === undefined ? [] : this.chain.upTo(textOf(at.cursor.hash));
+      return last === undefined || known.includes(last);
+    });
+    const placesOf = (all: readonly SimHost[]): ReadonlySet<number> =>
+      new Set(all.map(({ name }) => this.#placeOf(name)));
+    return placesOf(having).size === placesOf(hosts).size;
   }
 
   /** Whether a majority of datacenters has the last entry that says which there are. */
@@ -354,10 +371,10 @@ export class FederationChecks implements SitesWatch {
     return 2 * places.size > this.#sites.length;
   }
 
-  /** Whether nobody of another datacenter has heard of the latest epoch that is promised at this place. */
-  hasPromisedMost(place: number): boolean {
-    const own = this.#maxPromised(this.#sites[place]!);
-    const others = this.#sites.filter((_, each) => each !== place).flat();
+  /** Whether nobody of another datacenter has heard of the latest epoch that is promised at these places. */
+  hasPromisedMost(places: readonly number[]): boolean {
+    const own = this.#maxPromised(places.flatMap((place) => this.#sites[place]!));
+    const others = this.#sites.filter((_, each) => !places.includes(each)).flat();
     return own > this.#maxPromised(others);
   }
 

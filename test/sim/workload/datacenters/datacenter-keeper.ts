@@ -28,6 +28,8 @@ export interface DatacenterKeeperOptions {
   readonly elect: (site: number) => void;
   /** Whether a primary may come of what others were asked for. */
   readonly isMoving: () => boolean;
+  /** Whether two are lost at once, and do not take part again. */
+  readonly isPairing: () => boolean;
 }
 
 /** Corners that a long series of runs must have been in. */
@@ -59,7 +61,7 @@ const IS_RIVAL = /^Nothing was changed: \S+ takes /;
 const IS_FOR_GOOD = /where one of them is lost for good, force it$/;
 
 /** Removed or allowed; by force, or not. */
-interface How {
+export interface How {
   readonly kind: 'remove-site' | 'allow-site';
   readonly isForced: boolean;
   /** By force also while somebody may be made the primary. */
@@ -102,6 +104,7 @@ export class DatacenterKeeper {
     isRushed = false,
   }: Extract<DecidingFault, { kind: 'remove-site' | 'allow-site' }>): boolean {
     this.#noteBack();
+    if (this.#options.isPairing()) return false;
     const how = { kind, isForced, isRushed };
     if (isForced && !this.#mayForce(site - 1, how)) return false;
     if (kind === 'remove-site' && [...this.#missing].some((place) => place !== site - 1)) {
@@ -121,7 +124,8 @@ export class DatacenterKeeper {
    * that decided it.
    */
   #mayForce(place: number, { isRushed }: Pick<How, 'isRushed'>): boolean {
-    const { checks, isMoving, world } = this.#options;
+    const { checks, isMoving, isPairing, world } = this.#options;
+    if (isPairing()) return false;
     const isAlone =
       [...this.#missing].every((each) => each === place) && !this.#mayBeDeciding(place);
     return isAlone && (isRushed || !isMoving()) && checks.isListKnown(world.hosts);
@@ -136,18 +140,19 @@ export class DatacenterKeeper {
     this.#noteBack();
     return (
       checks.hasBegun &&
+      !this.#options.isPairing() &&
       this.#missing.size === 0 &&
       !this.#mayBeDeciding(place) &&
       !checks.isCatchingUp &&
       checks.mayLose([place + 1]) &&
-      !checks.hasPromisedMost(place)
+      !checks.hasPromisedMost([place])
     );
   }
 
   /** Whether one is missing, or may still be removed or allowed by what was asked for. */
   get isDeciding(): boolean {
     this.#noteBack();
-    return this.#missing.size > 0 || this.#mayBeDeciding(-1);
+    return this.#missing.size > 0 || this.#options.isPairing() || this.#mayBeDeciding(-1);
   }
 
   /** Whether another one may still be removed by what was asked for. */
@@ -197,10 +202,10 @@ export class DatacenterKeeper {
       if (at === undefined || !isPrimary(at)) continue;
       const listed = at.datacenters.find(({ name }) => name === siteName(place));
       if (listed?.isRemoved === true) {
-        await this.#ask(place, { kind: 'allow-site', isForced: false, isRushed: false }, leader);
+        await this.ask(place, { kind: 'allow-site', isForced: false, isRushed: false }, leader);
       } else if (listed !== undefined && this.#isAnother(place, at, listed)) {
         const isForced = this.#toForce.has(place) && this.#mayForce(place, { isRushed: false });
-        await this.#ask(place, { kind: 'remove-site', isForced, isRushed: false }, leader);
+        await this.ask(place, { kind: 'remove-site', isForced, isRushed: false }, leader);
       }
     }
   }
@@ -217,14 +222,14 @@ export class DatacenterKeeper {
   async #until(place: number, how: How, others: readonly SimHost[]): Promise<void> {
     for (let attempt = 0; attempt < ATTEMPTS_MAX && !this.#isStopped; attempt += 1) {
       if (how.isForced && !this.#mayForce(place, how)) return;
-      const isDecided = await this.#ask(place, how, this.#stream.pick(others));
+      const isDecided = await this.ask(place, how, this.#stream.pick(others));
       if (isDecided) return;
       await this.#pause(RETRY_MS);
     }
   }
 
   /** True when it need not be asked again. */
-  async #ask(place: number, how: How, host: SimHost): Promise<boolean> {
+  async ask(place: number, how: How, host: SimHost): Promise<boolean> {
     const { group, world, violations } = this.#options;
     const method = how.kind === 'remove-site' ? 'DELETE' : 'PUT';
     const path = `/v1/operator/datacenter/${siteName(place)}${how.isForced ? '?force' : ''}`;

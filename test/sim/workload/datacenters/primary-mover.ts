@@ -2,7 +2,11 @@
 // once, and, when nothing breaks any more, sees to it that there is one.
 
 import type { Promotion } from '../../../../cluster/federation/promotion/promotion.ts';
-import { currentEpoch, isPrimary } from '../../../../src/state/global-log/replication.ts';
+import {
+  currentEpoch,
+  isPrimary,
+  type Replication,
+} from '../../../../src/state/global-log/replication.ts';
 import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
 import type { MovingFault } from '../../faults/fault-plan.ts';
 import type { SimGroup } from '../../run/sim-group.ts';
@@ -16,6 +20,8 @@ export interface PrimaryMoverOptions {
   readonly group: SimGroup;
   readonly sites: readonly (readonly SimHost[])[];
   readonly checks: FederationChecks;
+  /** Whether the datacenter at this place may be elected in the end, by who takes part in the furthest log. */
+  readonly mayElect: (place: number, head: Replication) => boolean;
 }
 
 /** Corners that a long series of runs must have been in. */
@@ -63,8 +69,8 @@ export class PrimaryMover {
    * was forced that others cannot yield to, forces it once more, as STATUS says.
    */
   async settle(hosts: readonly SimHost[]): Promise<void> {
-    const { checks, sites, world } = this.#options;
-    const own = sites.flatMap((site, place) =>
+    const { checks, mayElect, sites, world } = this.#options;
+    const there = sites.flatMap((site, place) =>
       site.some((host) => hosts.includes(host)) ? [place] : [],
     );
     let inVain = 0;
@@ -75,6 +81,9 @@ export class PrimaryMover {
       const isMine = !this.#hasPrimary(hosts) && !checks.isCatchingUp;
       inVain = isMine ? inVain + 1 : 0;
       if (inVain === 0) continue;
+      const head = checks.head(hosts)?.at;
+      const own = there.filter((place) => head === undefined || mayElect(place, head));
+      if (own.length === 0) continue;
       const isTime = inVain > ROUNDS_BEFORE_FORCE * own.length && turn % 2 === 0;
       if (isTime && this.#forceAgain(hosts)) continue;
       this.#elect(own[turn % own.length]!);
