@@ -2,8 +2,7 @@
 // when those of two are put back at once: as a rule those of the first primary among them.
 
 import type { Stream } from '../world/stream.ts';
-import { type Day, drawDays } from './draw-days.ts';
-import type { PlanFrame } from './draw-plan.ts';
+import { type Day, daysOf } from './draw-days.ts';
 import type { Fault, FaultAction } from './fault-plan.ts';
 
 /** The first primary has written something. */
@@ -21,13 +20,7 @@ const BEHIND_MAX_MS = 15_000;
 /** From the end of one day to the next. */
 const GAP_MAX_MS = 5000;
 
-export function drawAbsences(
-  stream: Stream,
-  { siteCount, safetyMs }: Pick<PlanFrame, 'siteCount' | 'safetyMs'>,
-): readonly Fault[] {
-  const firstMs = FIRST_MS + stream.between(0, AGE_MAX_MS);
-  return drawDays({ firstMs, safetyMs }, (atMs) => drawDay(stream, atMs, siteCount));
-}
+export const drawAbsences = daysOf({ leastMs: FIRST_MS, spreadMs: AGE_MAX_MS }, drawDay);
 
 function drawDay(stream: Stream, atMs: number, siteCount: number): Day {
   const sites = Array.from({ length: siteCount }, (_, place) => place + 1);

@@ -3,8 +3,7 @@
 // anything about it; and one that was removed is made primary by force.
 
 import type { Stream } from '../world/stream.ts';
-import { type Day, drawDays } from './draw-days.ts';
-import type { PlanFrame } from './draw-plan.ts';
+import { type Day, daysOf } from './draw-days.ts';
 import type { Fault, FaultAction } from './fault-plan.ts';
 
 /** The first primary has written something, and the others follow. */
@@ -20,13 +19,7 @@ const EXILE_MAX_MS = 12_000;
 const DOWN_MIN_MS = 300;
 const DOWN_MAX_MS = 3000;
 
-export function drawExiles(
-  stream: Stream,
-  { siteCount, safetyMs }: Pick<PlanFrame, 'siteCount' | 'safetyMs'>,
-): readonly Fault[] {
-  const firstMs = FIRST_MS + stream.between(0, GAP_MAX_MS);
-  return drawDays({ firstMs, safetyMs }, (atMs) => drawDay(stream, atMs, siteCount));
-}
+export const drawExiles = daysOf({ leastMs: FIRST_MS, spreadMs: GAP_MAX_MS }, drawDay);
 
 function drawDay(stream: Stream, atMs: number, siteCount: number): Day {
   const site = 1 + stream.below(siteCount);

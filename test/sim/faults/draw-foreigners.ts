@@ -2,8 +2,7 @@
 // had the same name, one from before the global log began, or one of another datacenter, which is refused.
 
 import type { Stream } from '../world/stream.ts';
-import { type Day, drawDays } from './draw-days.ts';
-import type { PlanFrame } from './draw-plan.ts';
+import { type Day, daysOf } from './draw-days.ts';
 import type { Fault, FaultAction } from './fault-plan.ts';
 
 /** The first primary has written something. */
@@ -15,13 +14,7 @@ const AGE_MAX_MS = 8000;
 const GAP_MIN_MS = 1000;
 const GAP_MAX_MS = 12_000;
 
-export function drawForeigners(
-  stream: Stream,
-  { siteCount, safetyMs }: Pick<PlanFrame, 'siteCount' | 'safetyMs'>,
-): readonly Fault[] {
-  const firstMs = FIRST_MS + stream.between(0, GAP_MAX_MS);
-  return drawDays({ firstMs, safetyMs }, (atMs) => drawDay(stream, atMs, siteCount));
-}
+export const drawForeigners = daysOf({ leastMs: FIRST_MS, spreadMs: GAP_MAX_MS }, drawDay);
 
 function drawDay(stream: Stream, atMs: number, siteCount: number): Day {
   const site = stream.chance(0.7) ? 1 : 1 + stream.below(siteCount);

@@ -2,8 +2,7 @@
 // later: as a rule those of the first primary.
 
 import type { Stream } from '../world/stream.ts';
-import { type Day, drawDays } from './draw-days.ts';
-import type { PlanFrame } from './draw-plan.ts';
+import { type Day, daysOf } from './draw-days.ts';
 import type { Fault } from './fault-plan.ts';
 
 /** The first primary has written something. */
@@ -19,13 +18,7 @@ const TIMES_MAX = 4;
 const AGAIN_MIN_MS = 1000;
 const AGAIN_MAX_MS = 6000;
 
-export function drawPutBacks(
-  stream: Stream,
-  { siteCount, safetyMs }: Pick<PlanFrame, 'siteCount' | 'safetyMs'>,
-): readonly Fault[] {
-  const firstMs = FIRST_MS + stream.between(0, AGE_MAX_MS);
-  return drawDays({ firstMs, safetyMs }, (atMs) => drawDay(stream, atMs, siteCount));
-}
+export const drawPutBacks = daysOf({ leastMs: FIRST_MS, spreadMs: AGE_MAX_MS }, drawDay);
 
 function drawDay(stream: Stream, atMs: number, siteCount: number): Day {
   const site = stream.chance(0.6) ? 1 : 1 + stream.below(siteCount);

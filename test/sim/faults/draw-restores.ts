@@ -2,9 +2,7 @@
 // rule of the one that is the primary at first, which alone may restore.
 
 import type { Stream } from '../world/stream.ts';
-import { type Day, drawDays } from './draw-days.ts';
-import type { PlanFrame } from './draw-plan.ts';
-import type { Fault } from './fault-plan.ts';
+import { type Day, daysOf } from './draw-days.ts';
 
 /** The first primary has written something. */
 const FIRST_MS = 3000;
@@ -18,13 +16,7 @@ const AGAIN_MAX_MS = 2000;
 const GAP_MIN_MS = 1000;
 const GAP_MAX_MS = 15_000;
 
-export function drawRestores(
-  stream: Stream,
-  { siteCount, safetyMs }: Pick<PlanFrame, 'siteCount' | 'safetyMs'>,
-): readonly Fault[] {
-  const firstMs = FIRST_MS + stream.between(0, GAP_MAX_MS);
-  return drawDays({ firstMs, safetyMs }, (atMs) => drawDay(stream, atMs, siteCount));
-}
+export const drawRestores = daysOf({ leastMs: FIRST_MS, spreadMs: GAP_MAX_MS }, drawDay);
 
 function drawDay(stream: Stream, atMs: number, siteCount: number): Day {
   const site = stream.chance(0.7) ? 1 : 1 + stream.below(siteCount);

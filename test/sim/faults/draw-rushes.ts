@@ -3,8 +3,7 @@
 // and at times in the next move.
 
 import type { Stream } from '../world/stream.ts';
-import { type Day, drawDays } from './draw-days.ts';
-import type { PlanFrame } from './draw-plan.ts';
+import { type Day, daysOf } from './draw-days.ts';
 import type { Fault, FaultAction } from './fault-plan.ts';
 
 /** The first primary has written something, and the others follow. */
@@ -21,13 +20,7 @@ const REMOVED_MAX_MS = 9000;
 /** From the end of one day to the next. */
 const GAP_MAX_MS = 8000;
 
-export function drawRushes(
-  stream: Stream,
-  { siteCount, safetyMs }: Pick<PlanFrame, 'siteCount' | 'safetyMs'>,
-): readonly Fault[] {
-  const firstMs = FIRST_MS + stream.between(0, GAP_MAX_MS);
-  return drawDays({ firstMs, safetyMs }, (atMs) => drawDay(stream, atMs, siteCount));
-}
+export const drawRushes = daysOf({ leastMs: FIRST_MS, spreadMs: GAP_MAX_MS }, drawDay);
 
 function drawDay(stream: Stream, atMs: number, siteCount: number): Day {
   const sites = Array.from({ length: siteCount }, (_, place) => place + 1);

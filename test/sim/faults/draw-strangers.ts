@@ -3,8 +3,7 @@
 // others answer. Then somebody on each side is to be elected, or a primary handed over.
 
 import type { Stream } from '../world/stream.ts';
-import { type Day, drawDays } from './draw-days.ts';
-import type { PlanFrame } from './draw-plan.ts';
+import { type Day, daysOf } from './draw-days.ts';
 import type { Fault, FaultAction } from './fault-plan.ts';
 
 /** From the restart until a server has found those whom it reaches: they tell each other every second. */
@@ -23,13 +22,7 @@ const GAP_MAX_MS = 15_000;
 /** The first primary has written something. */
 const FIRST_MIN_MS = 3000;
 
-export function drawStrangers(
-  stream: Stream,
-  { siteCount, safetyMs }: Pick<PlanFrame, 'siteCount' | 'safetyMs'>,
-): readonly Fault[] {
-  const firstMs = FIRST_MIN_MS + stream.between(0, GAP_MAX_MS);
-  return drawDays({ firstMs, safetyMs }, (atMs) => drawDay(stream, atMs, siteCount));
-}
+export const drawStrangers = daysOf({ leastMs: FIRST_MIN_MS, spreadMs: GAP_MAX_MS }, drawDay);
 
 function drawDay(stream: Stream, atMs: number, siteCount: number): Day {
   const all = Array.from({ length: siteCount }, (_, place) => place + 1);
