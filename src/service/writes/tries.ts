@@ -102,7 +102,7 @@ export function foundNothing(output: unknown): output is WriteResult<boolean> {
   return saysNothingThere(output) && !output.meta.replayed;
 }
 
-/** The same, remembered or not: it was by the leader of that term alone. */
+/** There was nothing to delete: found now, or remembered, as the leader of that term alone does. */
 export function saysNothingThere(output: unknown): output is WriteResult<boolean> {
   const isWritten = typeof output === 'object' && output !== null && 'meta' in output;
   return isWritten && (output as WriteResult<unknown>).value === false;
