@@ -31,12 +31,14 @@ import {
   type TokenText,
 } from './changed-token.ts';
 import type { Shown } from './logins.ts';
+import type { Losses } from './losses.ts';
 
 export interface ChangedTokensOptions {
   /** Keys of all that they may link to. */
   readonly rootKeys: readonly string[];
   readonly sites: readonly (readonly SimHost[])[];
   readonly violations: Violations;
+  readonly losses: Losses;
   readonly ask: (host: SimHost, question: HttpQuestion) => Promise<Came>;
   /** Whether a token is on the disk of a host, and the namespace of that name. */
   readonly isLeft: (host: SimHost, accessorId: string) => boolean;
@@ -63,8 +65,6 @@ export class ChangedTokens {
   readonly #all = new Map<string, Pick<ChangedToken, 'namespace' | 'home' | 'expiresAtMs'>>();
   /** Those of datacenters in which an archive is being restored that were left alone before it began. */
   readonly #restoring = new Map<number, ReadonlySet<ChangedToken>>();
-  /** How often nobody knew any more what a datacenter has. */
-  readonly #lossCounts = new Map<number, number>();
   #valueCount = 0;
   readonly counts = { changedMade: 0, changedUpdates: 0, changedDeleted: 0 };
 
@@ -74,7 +74,7 @@ export class ChangedTokens {
 
   /** One of the datacenter that nobody is about, if there is one; it is the caller's until it is released. */
   take(site: number, stream: Stream): ChangedToken | undefined {
-    if (this.#restoring.has(site)) return undefined;
+    if (this.#options.losses.isRestoring(site)) return undefined;
     const own = this.#tokens.filter((token) => token.site === site && !token.isBusy);
     const living = own.filter(({ now }) => now !== undefined).slice(-12);
     const from = living.length > 0 && stream.chance(0.85) ? living : own;
@@ -85,7 +85,7 @@ export class ChangedTokens {
 
   /** All in that namespace of which nobody has to learn anything, as `take`. */
   takeIn(site: number, namespace: string): readonly ChangedToken[] {
-    if (this.#restoring.has(site)) return [];
+    if (this.#options.losses.isRestoring(site)) return [];
     const own = this.#tokens.filter((token) => {
       const isOne = token.site === site && token.namespace === namespace;
       return isOne && !token.isBusy && token.now !== undefined;
@@ -144,7 +144,7 @@ export class ChangedTokens {
     },
   ): Promise<boolean> {
     const { namespace, links, ttlMs } = wish;
-    const lossCount = this.#lossCountOf(site);
+    const isCertain = this.#options.losses.watch(site);
     const number = FIRST + this.#all.size;
     const accessorId = `dddddddd-2222-4000-8000-${number.toString(16).padStart(12, '0')}`;
     const secret = canarySecret(site, number);
@@ -167,7 +167,7 @@ export class ChangedTokens {
     const text = JSON.parse(came.text) as TokenText;
     const expiresAtMs = expiryIn(text);
     this.#all.set(accessorId, { namespace, home, expiresAtMs });
-    if (lossCount !== this.#lossCountOf(site)) return true;
+    if (!isCertain()) return true;
     this.counts.changedMade += 1;
     const known = { site, accessorId, secret, namespace, home, expiresAtMs, now: heldIn(text) };
     this.#tokens = [...this.#tokens, { ...known, pending: [], hadUnknown: false, isBusy: false }];
@@ -310,7 +310,6 @@ export class ChangedTokens {
   /** All disks of the datacenter are lost, and its tokens with them. */
   lose(site: number): void {
     this.#restoring.delete(site);
-    this.#bumpLoss(site);
     this.#forget((token) => token.site === site && token.isBusy);
     for (const token of this.#tokens) if (token.site === site) this.#know(token, undefined);
   }
@@ -328,7 +327,6 @@ export class ChangedTokens {
 
   /** An archive is being restored: until it is known what came of it, nobody changes one. */
   beginRestore(site: number): void {
-    this.#bumpLoss(site);
     this.#forget((token) => token.site === site && (token.isBusy || token.hadUnknown));
     this.#restoring.set(site, new Set(this.#tokens.filter((token) => token.site === site)));
   }
@@ -337,7 +335,6 @@ export class ChangedTokens {
   endRestore(site: number, archived: ArchivedChanges | undefined): void {
     const settled = this.#restoring.get(site) ?? new Set();
     this.#restoring.delete(site);
-    this.#bumpLoss(site);
     this.#forget((token) => {
       if (token.site !== site) return false;
       const { accessorId } = token;
@@ -348,14 +345,6 @@ export class ChangedTokens {
     for (const token of this.#tokens) {
       if (token.site === site) this.#know(token, archived?.states.get(token.accessorId));
     }
-  }
-
-  #lossCountOf(site: number): number {
-    return this.#lossCounts.get(site) ?? 0;
-  }
-
-  #bumpLoss(site: number): void {
-    this.#lossCounts.set(site, this.#lossCountOf(site) + 1);
   }
 
   #forget(isIt: (token: ChangedToken) => boolean): void {

@@ -45,6 +45,7 @@ import { LocalRightClients } from './local-right-clients.ts';
 import { localRootsOf } from './local-rights.ts';
 import { type ArchivedTokens, LocalTokens } from './local-tokens.ts';
 import { LOGIN_METHODS, Logins } from './logins.ts';
+import { Losses } from './losses.ts';
 import { HOMES, Tenants } from './tenants.ts';
 
 export type DatacentersOperation =
@@ -100,6 +101,7 @@ export class DatacentersWorkload implements Workload {
   readonly #loop: ClientLoop<Client>;
   readonly #asking: Asking;
   readonly #sessions: GlobalSessions;
+  readonly #losses = new Losses();
   readonly #local: LocalTokens;
   readonly #logins: Logins;
   readonly #tenants: Tenants;
@@ -133,7 +135,7 @@ export class DatacentersWorkload implements Workload {
       sites: sites.map(({ hosts }) => hosts),
       violations,
       nowMs: () => world.time.nowMs,
-      isRestoring: (site: number) => this.#local.isRestoring(site),
+      losses: this.#losses,
       ask: (host: SimHost, question: HttpQuestion) => this.#asking.ask(host, question),
     };
     this.#local = new LocalTokens(asked);
@@ -156,7 +158,7 @@ export class DatacentersWorkload implements Workload {
     this.#changed = new ChangedTokens({ ...asked, ...onDisk, rootKeys });
     const parts = {
       ...{ asking: this.#asking, logins: this.#logins, tenants: this.#tenants },
-      changed: this.#changed,
+      ...{ changed: this.#changed, losses: this.#losses },
     };
     this.#sessions = new GlobalSessions({ world, checks, violations, ...parts });
     this.#localRights = new LocalRightClients({
@@ -203,6 +205,7 @@ export class DatacentersWorkload implements Workload {
 
   /** All disks of the datacenter at this place are lost, and what it alone had. */
   onEmptied(site: number): void {
+    this.#losses.onEmptied(site);
     this.#local.lose(site);
     this.#changed.lose(site);
     this.#loseAtHome(site);
@@ -222,6 +225,7 @@ export class DatacentersWorkload implements Workload {
 
   /** An archive of the datacenter at this place is being restored. */
   beginRestore(site: number): void {
+    this.#losses.onRestoring(site);
     this.#local.beginRestore(site);
     this.#changed.beginRestore(site);
     this.#loseAtHome(site);
@@ -229,6 +233,7 @@ export class DatacentersWorkload implements Workload {
 
   /** As `LocalTokens`. */
   endRestore(site: number, archived: ArchivedTokens | undefined): void {
+    this.#losses.onRestored(site);
     this.#local.endRestore(site, archived);
     this.#changed.endRestore(site, archived?.changed);
     this.#loseAtHome(site);

@@ -51,6 +51,7 @@ import {
 } from './global-requests.ts';
 import { ALLOWED } from './global-rights.ts';
 import type { Logins } from './logins.ts';
+import type { Losses } from './losses.ts';
 import type { Tenants } from './tenants.ts';
 
 export interface GlobalSessionsOptions {
@@ -61,6 +62,7 @@ export interface GlobalSessionsOptions {
   readonly logins: Logins;
   readonly tenants: Tenants;
   readonly changed: ChangedTokens;
+  readonly losses: Losses;
 }
 
 /** Corners that a long series of runs must have been in. */
@@ -105,8 +107,6 @@ export class GlobalSessions implements GlobalHistory {
   readonly #logins: Logins;
   readonly #tenants: Tenants;
   #valueCount = 0;
-  /** How often nobody knew any more what a datacenter has alone. */
-  readonly #lossCounts = new Map<number, number>();
 
   constructor(options: GlobalSessionsOptions) {
     this.#options = options;
@@ -118,7 +118,6 @@ export class GlobalSessions implements GlobalHistory {
 
   /** What the datacenter at this place has alone, nobody knows any more. */
   lose(site: number): void {
-    this.#lossCounts.set(site, (this.#lossCounts.get(site) ?? 0) + 1);
     this.#logins.lose(site);
     this.#tenants.lose(site);
   }
@@ -379,7 +378,7 @@ export class GlobalSessions implements GlobalHistory {
     const from = consistency === 'position' ? client.furthest : undefined;
     const callMs = world.time.nowMs;
     const asked = this.#asking.askedOf(host);
-    const lossCount = this.#lossCounts.get(asked.site);
+    const isCertain = this.#options.losses.watch(asked.site);
     const beforeMs = wallOf(host);
     const path = pathAt(question.path, consistency, from);
     const came = await this.#asking.ask(host, {
@@ -394,8 +393,7 @@ export class GlobalSessions implements GlobalHistory {
       ? decisionIn(input, came)
       : outputFor(isPresented ? 'self' : 'manager', input, came);
     if (output === 'impossible') this.#asking.complain(path, host, came);
-    const isHome = isOfOneSite(target);
-    if (isHome && lossCount !== this.#lossCounts.get(asked.site)) return false;
+    if (isOfOneSite(target) && !isCertain()) return false;
     if (typeof output === 'string' || typeof came === 'string') {
       this.counts.unread += 1;
       return false;

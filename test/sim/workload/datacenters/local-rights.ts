@@ -19,6 +19,7 @@ import {
 } from '../acl-requests.ts';
 import type { Came } from '../came.ts';
 import { linksOf } from './logins.ts';
+import type { Losses } from './losses.ts';
 
 /** Through them logins get links. */
 export const LINKING_METHODS = [
@@ -71,8 +72,7 @@ export interface LocalRightsOptions {
   readonly roots: LocalRoots;
   readonly violations: Violations;
   readonly ask: (host: SimHost, question: HttpQuestion) => Promise<Came>;
-  /** Whether an archive is being restored there: what is made meanwhile may be gone at any moment. */
-  readonly isRestoring: (site: number) => boolean;
+  readonly losses: Losses;
 }
 
 /** Beyond the local tokens of other clients. */
@@ -85,8 +85,6 @@ export class LocalRights {
   readonly #options: LocalRightsOptions;
   #targets: readonly LocalRightTarget[] = [];
   #madeCount = 0;
-  /** How often each datacenter has lost what is its own. */
-  readonly #lossCounts = new Map<number, number>();
   readonly counts = { linkedLocals: 0 };
 
   constructor(options: LocalRightsOptions) {
@@ -95,12 +93,7 @@ export class LocalRights {
 
   /** Nobody knows any more which of them a datacenter has. */
   lose(site: number): void {
-    this.#lossCounts.set(site, this.#lossCountOf(site) + 1);
     this.#targets = this.#targets.filter((target) => target.site !== site);
-  }
-
-  #lossCountOf(site: number): number {
-    return this.#lossCounts.get(site) ?? 0;
   }
 
   /** One of the datacenter, if there is one. */
@@ -125,7 +118,7 @@ export class LocalRights {
 
   /** Makes a local token. False when what it is to link to is not there. */
   async make(site: number, host: SimHost, way: Way): Promise<boolean> {
-    const lossCount = this.#lossCountOf(site);
+    const isCertain = this.#options.losses.watch(site);
     this.#madeCount += 1;
     const number = FIRST + this.#madeCount;
     const accessorId = `dddddddd-1111-4000-8000-${number.toString(16).padStart(12, '0')}`;
@@ -142,7 +135,7 @@ export class LocalRights {
       this.#options.violations.add('answers', says);
     }
     if (came.status !== 200) return came.status !== 400;
-    if (lossCount < this.#lossCountOf(site) || this.#options.isRestoring(site)) return true;
+    if (!isCertain()) return true;
     const links = linksOf(JSON.parse(came.text));
     const { about, roots } = way;
     const rootKeys = roots.map(({ key }) => key);

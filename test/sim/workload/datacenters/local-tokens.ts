@@ -14,10 +14,12 @@ import type { SimHost } from '../../world/sim-host.ts';
 import type { Stream } from '../../world/stream.ts';
 import type { Came } from '../came.ts';
 import type { ArchivedChanges } from './changed-token.ts';
+import type { Losses } from './losses.ts';
 
 export interface LocalTokensOptions {
   readonly sites: readonly (readonly SimHost[])[];
   readonly violations: Violations;
+  readonly losses: Losses;
   readonly ask: (host: SimHost, question: HttpQuestion) => Promise<Came>;
 }
 
@@ -100,11 +102,6 @@ export class LocalTokens {
     };
   }
 
-  /** Whether nobody knows what the datacenter has by now. */
-  isRestoring(site: number): boolean {
-    return this.#uncertain.has(site);
-  }
-
   /** An archive is being restored: until it is known what came of it, nobody knows what is there. */
   beginRestore(site: number): void {
     const settled = new Set(this.#settledOf(site).keys());
@@ -145,7 +142,7 @@ export class LocalTokens {
 
   /** Known for sure, unless an archive is being restored. */
   #known(site: number, state: 'there' | 'gone'): LocalToken['state'] {
-    return this.isRestoring(site) ? 'maybe' : state;
+    return this.#options.losses.isRestoring(site) ? 'maybe' : state;
   }
 
   async #alone(token: LocalToken, stream: Stream, host: SimHost): Promise<void> {

@@ -11,6 +11,7 @@ import type { Stream } from '../../world/stream.ts';
 import type { Links, LoginTarget } from '../acl-requests.ts';
 import type { Came } from '../came.ts';
 import { BEARER } from './identity-cluster.ts';
+import type { Losses } from './losses.ts';
 
 /** The auth methods of a run, and where their tokens live. */
 export const LOGIN_METHODS = [
@@ -25,8 +26,7 @@ export interface LoginsOptions {
   readonly sites: readonly (readonly SimHost[])[];
   readonly violations: Violations;
   readonly nowMs: () => number;
-  /** Whether an archive is being restored there: what is made meanwhile may be gone at any moment. */
-  readonly isRestoring: (site: number) => boolean;
+  readonly losses: Losses;
   readonly ask: (host: SimHost, question: HttpQuestion) => Promise<Came>;
   /** Which auth method made a token, by what the disks of these hosts say. */
   readonly originOf: (
@@ -73,8 +73,6 @@ const SAID: readonly number[] = [200, 400, 403, 404, 503, 504];
 export class Logins {
   readonly #options: LoginsOptions;
   #targets: readonly LoginTarget[] = [];
-  /** How often each datacenter has lost what is its own. */
-  readonly #lossCounts = new Map<number, number>();
   /** By accessor id. Of those that all share, the global log tells. */
   readonly #givenBack = new Map<string, GivenBack>();
   readonly counts = { logins: 0 };
@@ -98,12 +96,7 @@ export class Logins {
 
   /** Nobody knows any more which tokens of logins a datacenter has that are of no other one. */
   lose(site: number): void {
-    this.#lossCounts.set(site, this.#lossCountOf(site) + 1);
     this.#targets = this.#targets.filter((target) => !target.isLocal || target.site !== site);
-  }
-
-  #lossCountOf(site: number): number {
-    return this.#lossCounts.get(site) ?? 0;
   }
 
   /** Without a rule nobody logs in; it ends with its method. */
@@ -116,7 +109,7 @@ export class Logins {
   /** True when a token came of it. */
   async logIn(site: number, host: SimHost, stream: Stream): Promise<boolean> {
     const { name: AuthMethod } = stream.pick(this.#options.methods);
-    const lossCount = this.#lossCountOf(site);
+    const isCertain = this.#options.losses.watch(site);
     const body = { AuthMethod, BearerToken: BEARER };
     const came = await this.#ask(host, {
       method: 'POST',
@@ -134,8 +127,7 @@ export class Logins {
     const method = originOf(isLocal ? sites[site]! : sites.flat(), accessorId);
     // Reaped already, as its method is gone.
     if (method === undefined) return false;
-    const isLost = lossCount < this.#lossCountOf(site) || this.#options.isRestoring(site);
-    if (isLocal && isLost) return false;
+    if (isLocal && !isCertain()) return false;
     this.counts.logins += 1;
     const version = { value: token.Description, index: token.ModifyIndex };
     const key = `login ${accessorId}`;

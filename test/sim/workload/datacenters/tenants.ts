@@ -10,6 +10,7 @@ import type { SimHost } from '../../world/sim-host.ts';
 import type { Stream } from '../../world/stream.ts';
 import { namespaceTarget, type Target, type TenantTarget } from '../acl-requests.ts';
 import type { Came } from '../came.ts';
+import type { Losses } from './losses.ts';
 
 /** The namespaces of a run. */
 export const HOMES: readonly Extract<Target, { readonly kind: 'namespace' }>[] = [
@@ -20,8 +21,7 @@ export const HOMES: readonly Extract<Target, { readonly kind: 'namespace' }>[] =
 export interface TenantsOptions {
   readonly violations: Violations;
   readonly ask: (host: SimHost, question: HttpQuestion) => Promise<Came>;
-  /** Whether an archive is being restored there: what is made meanwhile may be gone at any moment. */
-  readonly isRestoring: (site: number) => boolean;
+  readonly losses: Losses;
   /** Whether a token is on the disk of a host, and the namespace of that name. */
   readonly isLeft: (host: SimHost, accessorId: string) => boolean;
   readonly hasNamespace: (host: SimHost, name: string) => boolean;
@@ -39,8 +39,6 @@ export class Tenants {
   readonly #targets = new Map<string, TenantTarget>();
   /** Those that are known to have been made, and that nobody has begun to delete. */
   readonly #known = new Set<TenantTarget>();
-  /** How often each datacenter has lost what is its own. */
-  readonly #lossCounts = new Map<number, number>();
   readonly counts = { tenants: 0 };
 
   constructor(options: TenantsOptions) {
@@ -55,17 +53,12 @@ export class Tenants {
 
   /** Nobody knows any more which of them a datacenter has. */
   lose(site: number): void {
-    this.#lossCounts.set(site, this.#lossCountOf(site) + 1);
     for (const target of this.#known) if (target.site === site) this.#known.delete(target);
-  }
-
-  #lossCountOf(site: number): number {
-    return this.#lossCounts.get(site) ?? 0;
   }
 
   /** Makes one. False when there is no such namespace. */
   async make(site: number, host: SimHost, namespace: string): Promise<boolean> {
-    const lossCount = this.#lossCountOf(site);
+    const isCertain = this.#options.losses.watch(site);
     const number = FIRST + this.#targets.size;
     const accessorId = `ffffffff-0000-4000-8000-${number.toString(16).padStart(12, '0')}`;
     const secret = canarySecret(site, number);
@@ -87,8 +80,7 @@ export class Tenants {
     const { ModifyIndex: index } = JSON.parse(came.text) as { readonly ModifyIndex: number };
     const made = { ...target, version: { value, index } };
     this.#targets.set(accessorId, made);
-    const isLost = lossCount < this.#lossCountOf(site) || this.#options.isRestoring(site);
-    if (!isLost) this.#known.add(made);
+    if (isCertain()) this.#known.add(made);
     this.counts.tenants += 1;
     return true;
   }
