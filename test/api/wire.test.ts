@@ -588,6 +588,7 @@ t.test('render: replication times are whole seconds or the zero time', async (t)
           ...{ lagEntries: 1, lagBytes: undefined, lagMs: 1_234, lastContactMs: undefined },
           ...{ differences: 0, lastSuccessMs: 1_500, lastErrorMs: undefined, lastError: '' },
           rival: undefined,
+          ahead: undefined,
         },
       ],
     },

@@ -35,6 +35,7 @@ export function loneDatacenter(name: string, position: () => Position): Federati
           lastError: '',
           differences: 0,
           rival: undefined,
+          ahead: undefined,
         },
       ],
     }),

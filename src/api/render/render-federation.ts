@@ -3,7 +3,7 @@
 
 import { quoteValue } from './quote.ts';
 import type { ShownReplication } from './shown.ts';
-import type { ShownDatacenter, ShownPosition } from './shown-federation.ts';
+import { positionText, type ShownDatacenter, type ShownPosition } from './shown-federation.ts';
 
 const ZERO_TIME = '0001-01-01T00:00:00Z';
 const MS_OF_SECOND = 1000;
@@ -24,9 +24,9 @@ export function renderReplication(status: ShownReplication): string {
     LastErrorMessage: status.lastErrorMessage,
     PrimaryDatacenter: primary.datacenter,
     Epoch: primary.epoch,
-    Position: positionText(own?.position),
+    Position: placeOf(own?.position),
     HeadPosition: positionText(head),
-    MajorityPosition: positionText(majority),
+    MajorityPosition: placeOf(majority),
     Datacenters: datacenters.map(datacenterOf),
   });
 }
@@ -36,7 +36,7 @@ function datacenterOf(datacenter: ShownDatacenter): object {
     Name: datacenter.name,
     State: datacenter.state,
     Witness: datacenter.isWitness,
-    Position: positionText(datacenter.position),
+    Position: placeOf(datacenter.position),
     LagEntries: datacenter.lagEntries ?? null,
     LagBytes: datacenter.lagBytes ?? null,
     LagSeconds: secondsOf(datacenter.lagMs),
@@ -48,8 +48,8 @@ function datacenterOf(datacenter: ShownDatacenter): object {
   };
 }
 
-function positionText(position: ShownPosition | undefined): string | null {
-  return position === undefined ? null : `${position.epoch}.${position.seq}`;
+function placeOf(position: ShownPosition | undefined): string | null {
+  return position === undefined ? null : positionText(position);
 }
 
 function secondsOf(ms: number | undefined): number | null {

@@ -1,7 +1,7 @@
 // What operators read when the primary is moved, as JSON.
 
 import { quoteValue } from './quote.ts';
-import type { ShownPosition } from './shown-federation.ts';
+import { positionText, type ShownPosition } from './shown-federation.ts';
 import type {
   ShownDivergence,
   ShownDivergentEntry,
@@ -65,8 +65,4 @@ function entryOf({ position, timeMs, principal, kind, objects }: ShownDivergentE
 
 function objectOf({ kind, id, name, isDeleted }: ShownDivergentObject): object {
   return { Kind: kind, ID: id, Name: name, Deleted: isDeleted };
-}
-
-function positionText({ epoch, seq }: ShownPosition): string {
-  return `${epoch}.${seq}`;
 }

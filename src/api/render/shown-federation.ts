@@ -7,6 +7,11 @@ export interface ShownPosition {
   readonly seq: number;
 }
 
+/** As in headers and messages. */
+export function positionText({ epoch, seq }: ShownPosition): string {
+  return `${epoch}.${seq}`;
+}
+
 /**
  * `primary`: it writes. `live`: it has all that it was sent. `catching-up`: it takes in what it lacks.
  * `snapshot`: it takes in the whole state. `away`: there is no connection. `stopped`: it stands still
@@ -51,6 +56,8 @@ export interface ShownDatacenter {
    * not tell it from theirs, if they heard of it.
    */
   readonly rival: { readonly datacenter: string; readonly epoch: number } | undefined;
+  /** Of one that was removed: that it has more of a reign of the primary than that one, which ends it at `end`. */
+  readonly ahead: { readonly upTo: ShownPosition; readonly end: ShownPosition } | undefined;
 }
 
 export interface ShownFederation {

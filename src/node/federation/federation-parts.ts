@@ -31,6 +31,7 @@ import { DatacenterCalls } from './calls/datacenter-calls.ts';
 import { DatacenterLine } from './calls/datacenter-line.ts';
 import { feedStandingOf, hasWritten } from './federation-role.ts';
 import { FederationView } from './federation-view.ts';
+import { OutsidePlaces } from './gate/outside-places.ts';
 import { PrimaryGate } from './gate/primary-gate.ts';
 import { ComingEntries } from './ports/coming-entries.ts';
 import { feedSourceOf } from './ports/feed-source.ts';
@@ -76,6 +77,7 @@ export class FederationParts {
   readonly enlisting: Enlisting;
   readonly gossip: Gossip;
   readonly view: FederationView;
+  readonly outside: OutsidePlaces;
   readonly line: DatacenterLine;
   readonly feed: FeedServer;
   readonly lender: SnapshotLender;
@@ -103,6 +105,8 @@ export class FederationParts {
     this.gossip = this.#newGossip();
     closer.defer(() => this.gossip.close());
     this.view = this.#newView();
+    const { machine } = options;
+    this.outside = new OutsidePlaces({ machine, isRemoved: (each) => this.view.isRemoved(each) });
     this.line = this.#newLine();
     const source = this.#newSource();
     this.feed = this.#newFeed(source);
@@ -138,7 +142,10 @@ export class FederationParts {
       ...{ member, datacenter: plan.datacenter },
       federationId: () => this.#federationId,
       view: () => this.view,
-      overhear: (request) => this.gossip.overhear(request),
+      overhear: (request) => {
+        this.gossip.overhear(request);
+        this.outside.overhear(request);
+      },
     });
   }
 
@@ -357,7 +364,8 @@ export class FederationParts {
       claim: () => this.gossip.directory.primary(),
       heardEpoch: () => this.gate.reigns.heardEpoch(),
       isRivalled: (epoch) =>
-        epoch !== FIRST_EPOCH && this.gossip.directory.isRivalled(plan.datacenter, epoch),
+        (epoch !== FIRST_EPOCH && this.gossip.directory.isRivalled(plan.datacenter, epoch)) ||
+        this.outside.ahead().some(({ upTo }) => upTo.epoch === epoch),
       passesOver: () => this.gate.reigns.passedOverText(),
       hearAll: () => this.gossip.hearAll(),
       ahead: () => this.gate.reigns.ahead(),

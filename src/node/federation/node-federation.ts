@@ -191,6 +191,7 @@ export class NodeFederation implements Federation {
       names: this.datacenters(),
       primary: this.primary(),
       claimOfRemoved: (each) => this.#parts.gossip.directory.claimOfRemoved(each),
+      aheadOutside: this.#parts.outside.ahead(),
       isPrimary: this.isPrimary,
       replication: machine.replication(),
       position: machine.position(),

@@ -1,7 +1,8 @@
 // What operators decide about the datacenters of a federation. It is written in the primary, as all that
 // every datacenter has to know.
 
-import { type AclError, invalid } from '../../acl/error.ts';
+import { invalid } from '../../acl/error.ts';
+import { positionText, type ShownDatacenter } from '../../api/render/shown-federation.ts';
 import type { Primacy } from '../datacenters/federation.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import { requireOperator } from '../rights/permissions.ts';
@@ -25,7 +26,10 @@ export async function removeDatacenter(
   return result;
 }
 
-/** False: it was not removed. One that follows a later reign is refused: the others would yield to it. */
+/**
+ * False: it was not removed. One that follows a later reign is refused, for the others would yield to it; and so is one
+ * that has what the primary wrote and has lost, for the entry that lets it back stands in the place of that.
+ */
 export async function allowDatacenter(
   service: Service,
   { name, isForced }: OperationInput<'datacenter.allow'>,
@@ -36,20 +40,32 @@ export async function allowDatacenter(
   const { datacenters, primary } = federation.status();
   const removed = datacenters.find((each) => each.name === name && each.state === 'removed');
   if (removed === undefined) return nothingDeleted(service);
-  if (removed.rival !== undefined && !isForced) throw rivalled(name, primary, removed.rival);
+  if (!isForced) requireHarmless(removed, primary);
   const result = await commit(service, request, { type: 'datacenter.allow', name }, 'deleted');
   const fields = { name, isForced, by: token.accessorId };
   if (result.value) logger.warn(fields, 'an operator lets a removed datacenter come back');
   return result;
 }
 
-function rivalled(name: string, primary: Primacy, rival: Primacy): AclError {
-  const { datacenter, epoch } = primary;
+function requireHarmless(
+  { name, ahead, rival }: ShownDatacenter,
+  { datacenter, epoch }: Primacy,
+): void {
+  const electOwn = `\`conclave operator promote ${datacenter} --election\``;
+  if (ahead !== undefined) {
+    const { upTo, end } = ahead;
+    // The entry that lets it back would be another one of the same place, and the two logs could not be told apart.
+    const begins = upTo.epoch === epoch ? `First ${electOwn} begins a later epoch here. Then ` : '';
+    throw invalid(
+      `Nothing was changed: ${name} has ${positionText(upTo)} of a reign of ${datacenter}, of which there is ${positionText(end)} here: the data folders of ${datacenter} are of an earlier day. ${begins}\`conclave operator promote ${name} --force …\`, asked at ${name}, goes on with what is there, and \`conclave operator datacenter allow ${name} --force\` behind that has the others follow it. Without that promotion, what ${name} has more is lost`,
+    );
+  }
+  if (rival === undefined) return;
   const outcome =
     rival.epoch > epoch
       ? 'the others would yield to it, and what they wrote since it was removed, revocations too, would be set apart'
       : 'there would be two primaries of one epoch';
-  return invalid(
-    `Nothing was changed: ${name} takes ${rival.datacenter} for the primary, of epoch ${rival.epoch}, and here it is ${datacenter}, of epoch ${epoch}: ${outcome}. Let ${datacenter} begin a later epoch first (conclave operator promote ${datacenter} --election), then what is not here is set apart there; or force it`,
+  throw invalid(
+    `Nothing was changed: ${name} takes ${rival.datacenter} for the primary, of epoch ${rival.epoch}, and here it is ${datacenter}, of epoch ${epoch}: ${outcome}. Let ${datacenter} begin a later epoch first (${electOwn}), then what is not here is set apart there; or force it`,
   );
 }

@@ -1,12 +1,10 @@
 // The servers of the primary are put back to an earlier day, as by snapshots of machines: they write nothing over what
 // they had acknowledged and another datacenter still has, and follow that one when the primary was moved.
 
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { lostReignText } from '../../../src/node/federation/gate/lost-reign.ts';
 import { begunText } from '../../../src/node/federation/gate/outrun-refusal.ts';
+import { DataCopies } from '../../support/data-copies.ts';
 import {
   type DatacenterUnderTest,
   everyoneKnows,
@@ -14,7 +12,7 @@ import {
   runDatacenter,
   serverOf,
 } from '../../support/running-datacenters.ts';
-import { allReady, type ServerUnderTest, until } from '../../support/running-group.ts';
+import { until } from '../../support/running-group.ts';
 import type { Reply } from '../../support/running-node.ts';
 
 type All = readonly [DatacenterUnderTest, DatacenterUnderTest, ...DatacenterUnderTest[]];
@@ -32,16 +30,11 @@ async function putBack(
   await everyoneKnows(all);
   t.equal((await write(first, 'before')).status, 200);
   if (isFollowing) await handTo(t, [second, first, ...third]);
-  const copies = mkdtempSync(join(tmpdir(), 'gone-back-'));
-  t.teardown(() => rmSync(copies, { recursive: true }));
-  const copyOf = ({ name }: ServerUnderTest): string => join(copies, name);
-  await whileClosed(first, (each) => cpSync(each.dataFolder, copyOf(each), { recursive: true }));
+  const copies = new DataCopies(t);
+  await copies.keep(first);
   await everyoneKnows(isFollowing ? [second, first, ...third] : all);
   await goOn(...all);
-  await whileClosed(first, (each) => {
-    each.loseDisk();
-    cpSync(copyOf(each), each.dataFolder, { recursive: true });
-  });
+  await copies.putBack(first);
   return all;
 }
 
@@ -52,16 +45,6 @@ async function handTo(t: Test, all: All): Promise<void> {
   const moved = await serverOf(next).client.put('/operator/primary', wish);
   t.equal(moved.status, 200, moved.text);
   await everyoneKnows(all);
-}
-
-async function whileClosed(
-  { servers }: DatacenterUnderTest,
-  work: (server: ServerUnderTest) => void,
-): Promise<void> {
-  await Promise.all(servers.map((each) => each.close()));
-  for (const each of servers) work(each);
-  await Promise.all(servers.map((each) => each.open()));
-  await allReady(servers);
 }
 
 function write({ servers }: DatacenterUnderTest, name: string): Promise<Reply> {
@@ -249,7 +232,11 @@ t.test('gone back: nobody is told to make a witness the primary', (t) => {
   const told = (...names: readonly string[]): string => {
     const ahead = names.map((name, place) => at(name, 9 - place));
     const lost = { datacenter: 'dc1', head: { epoch: 1, seq: 3 }, ahead };
-    return lostReignText({ ...lost, isWitness: (name) => name === 'w' });
+    const knows = {
+      isWitness: (name: string) => name === 'w',
+      isVoter: (name: string) => name !== 'dc9',
+    };
+    return lostReignText({ ...lost, ...knows });
   };
   t.match(
     told('dc2', 'dc3'),
@@ -258,6 +245,11 @@ t.test('gone back: nobody is told to make a witness the primary', (t) => {
   t.match(
     told('w', 'dc3'),
     /w has 1\.9 .*`conclave operator promote dc3 --election`, asked at dc3/,
+  );
+  t.match(
+    told('dc9', 'dc3'),
+    /dc9 has 1\.9 .*`conclave operator promote dc9 --force …`, asked at dc9, .*: no voter of that day/,
+    'nor one that nobody would promise anything to be elected',
   );
   t.match(told('w'), /w has 1\.9 .*`conclave operator promote dc1 --election`, asked at dc1/);
   const cursor = { epoch: 2, seq: 9, hash: new Uint8Array(32) };

@@ -16,17 +16,21 @@ export interface LostReign {
   /** Who has more, and most first; not empty. */
   readonly ahead: readonly Ahead[];
   readonly isWitness: (datacenter: string) => boolean;
+  /** Whether this datacenter, and others of its day, would promise anything to that one. */
+  readonly isVoter: (datacenter: string) => boolean;
 }
 
 /** Who has more, and what to do about it. */
-export function lostReignText({ datacenter, head, ahead, isWitness }: LostReign): string {
+export function lostReignText(lost: LostReign): string {
+  const { datacenter, head, ahead, isWitness, isVoter } = lost;
   const most = must(ahead[0], 'somebody who has more');
   // Where nobody but a witness has it, the primary itself takes it back.
   const next = ahead.find((each) => !isWitness(each.datacenter))?.datacenter ?? datacenter;
   return (
     `${most.datacenter} has ${hasText(most)}, and ${datacenter}, which wrote that, ends at ` +
     `${placeText(head)}: its data folders are of an earlier day. ` +
-    `\`conclave operator promote ${next} --election\`, asked at ${next}, goes on with what is there`
+    `\`conclave operator promote ${next} ${isVoter(next) ? '--election' : '--force …'}\`, asked at ${next}, ` +
+    `goes on with what is there${isVoter(next) ? '' : `: no voter of that day knows ${next} as one, and promises it anything`}`
   );
 }
 

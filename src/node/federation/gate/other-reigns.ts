@@ -124,7 +124,8 @@ export class OtherReigns {
   #lostBy(datacenter: string, head: Position, ahead: readonly Ahead[]): LostReign | undefined {
     if (ahead.length === 0) return undefined;
     const isWitness = (each: string): boolean => this.#isWitness(each);
-    return { datacenter, head, ahead, isWitness };
+    const isVoter = (each: string): boolean => this.#isVoter(each);
+    return { datacenter, head, ahead, isWitness, isVoter };
   }
 
   /** Who has more of the own reigns than there is here, as far as is known; who has most first. */
@@ -169,6 +170,11 @@ export class OtherReigns {
   #isWitness(datacenter: string): boolean {
     const datacenters = this.#options.machine.replication()?.datacenters ?? [];
     return datacenters.some(({ name, isWitness }) => name === datacenter && isWitness);
+  }
+
+  #isVoter(datacenter: string): boolean {
+    const datacenters = this.#options.machine.replication()?.datacenters ?? [];
+    return datacenters.some(({ name, isVoter }) => name === datacenter && isVoter);
   }
 
   get #isReigning(): boolean {

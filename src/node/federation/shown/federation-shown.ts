@@ -9,6 +9,7 @@ import type {
   SubscriberKind,
   SubscriberState,
 } from '../../../../cluster/federation/feed/subscriber-record.ts';
+import { positionText } from '../../../../cluster/federation/global-log.ts';
 import type {
   DatacenterState,
   ShownDatacenter,
@@ -18,6 +19,7 @@ import type { Primacy } from '../../../service/datacenters/federation.ts';
 import type { Position } from '../../../state/commands/outcome.ts';
 import { epochAt } from '../../../state/global-log/chain.ts';
 import { type Replication, removedOf } from '../../../state/global-log/replication.ts';
+import type { AheadOutside } from '../gate/outside-places.ts';
 
 export interface KnownFederation {
   readonly own: string;
@@ -26,6 +28,8 @@ export interface KnownFederation {
   readonly primary: Primacy;
   /** Whom a datacenter that was removed takes for the primary; undefined where it was not heard. */
   readonly claimOfRemoved: (datacenter: string) => RemovedClaim | undefined;
+  /** Those that were removed, and have more of a reign of this datacenter than it has. */
+  readonly aheadOutside: readonly AheadOutside[];
   readonly isPrimary: boolean;
   readonly replication: Replication | undefined;
   readonly position: Position;
@@ -64,9 +68,15 @@ export function federationShown(known: KnownFederation): ShownFederation {
 /** Its reign matters where it would win over the present one, or could not be told from it. */
 function removedOne(
   name: string,
-  { claimOfRemoved, nowMs, primary }: KnownFederation,
+  { aheadOutside, claimOfRemoved, nowMs, own, primary }: KnownFederation,
 ): ShownDatacenter {
   const shown = { ...unknown(name), state: 'removed' } as const;
+  const ahead = aheadOutside.find(({ datacenter }) => datacenter === name);
+  if (ahead !== undefined) {
+    const { upTo, end } = ahead;
+    const lastError = `it has ${positionText(upTo)} of a reign of ${own}, of which there is ${positionText(end)} here`;
+    return { ...shown, ahead: { upTo, end }, lastError };
+  }
   const claim = claimOfRemoved(name);
   if (claim === undefined || claim.epoch < primary.epoch) return shown;
   const { datacenter, epoch, ageMs } = claim;
@@ -174,5 +184,6 @@ function unknown(name: string): ShownDatacenter {
     lastError: '',
     differences: 0,
     rival: undefined,
+    ahead: undefined,
   };
 }

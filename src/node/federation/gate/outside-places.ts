@@ -1,0 +1,70 @@
+// How far those that were removed are, as they say when they ask for the log and are refused. It binds nobody, and is
+// a warning to whoever lets one back: where it has more of a reign of this datacenter than there is here, the data
+// folders here are of an earlier day, on which it was removed.
+
+import { decodeHello, FEED_METHOD } from '../../../../cluster/federation/feed/feed-frames.ts';
+import type { GlobalCursor } from '../../../../cluster/federation/global-log.ts';
+import type { RpcRequest } from '../../../../cluster/transport/transport.ts';
+import type { Position } from '../../../state/commands/outcome.ts';
+import type { Replication } from '../../../state/global-log/replication.ts';
+import type { StateMachine } from '../../../state/machine.ts';
+
+export interface AheadOutside {
+  readonly datacenter: string;
+  readonly upTo: Position;
+  /** Of the same reign, here. */
+  readonly end: Position;
+}
+
+export interface OutsidePlacesOptions {
+  readonly machine: Pick<StateMachine, 'replication'>;
+  readonly isRemoved: (datacenter: string) => boolean;
+}
+
+export class OutsidePlaces {
+  readonly #options: OutsidePlacesOptions;
+  /** In reigns of this datacenter, as each has said last. */
+  readonly #places = new Map<string, Position>();
+
+  constructor(options: OutsidePlacesOptions) {
+    this.#options = options;
+  }
+
+  /** Remembers what one that is refused says of itself. Throws WireDamage. */
+  overhear({ from: { datacenter }, method, payload }: RpcRequest): void {
+    const replication = this.#options.machine.replication();
+    if (method !== FEED_METHOD.hello || replication === undefined) return;
+    const { cursor, federationId } = decodeHello(payload);
+    if (federationId !== replication.federationId || cursor === undefined) {
+      this.#places.delete(datacenter);
+      return;
+    }
+    // A reign of another one, which it may have begun itself, stands behind what it has of those of this one.
+    const { epoch, seq } = cursor;
+    if (ownEnd(replication, cursor) !== undefined) this.#places.set(datacenter, { epoch, seq });
+  }
+
+  /** Who was removed, and has more of a reign of this datacenter than there is here, by name. */
+  ahead(): readonly AheadOutside[] {
+    const { isRemoved, machine } = this.#options;
+    const replication = machine.replication();
+    if (replication === undefined) return [];
+    return [...this.#places]
+      .filter(([datacenter]) => isRemoved(datacenter))
+      .flatMap(([datacenter, upTo]) => {
+        const end = ownEnd(replication, upTo);
+        return end !== undefined && end.seq < upTo.seq ? [{ datacenter, upTo, end }] : [];
+      });
+  }
+}
+
+/** Where the reign of that place ends here, as far as it is this datacenter's; undefined where it is none of it. */
+function ownEnd(
+  { datacenter, epochs, cursor }: Pick<Replication, 'cursor' | 'datacenter' | 'epochs'>,
+  { epoch }: Pick<GlobalCursor, 'epoch'>,
+): Position | undefined {
+  const place = epochs.findIndex((each) => each.epoch === epoch);
+  if (epochs[place]?.primary !== datacenter) return undefined;
+  const next = epochs[place + 1];
+  return { epoch, seq: next === undefined ? cursor.seq : next.startSeq - 1 };
+}
