@@ -105,8 +105,8 @@ export class FederationParts {
     this.gossip = this.#newGossip();
     closer.defer(() => this.gossip.close());
     this.view = this.#newView();
-    const { machine } = options;
-    this.outside = new OutsidePlaces({ machine, isRemoved: (each) => this.view.isRemoved(each) });
+    const isRemoved = (each: string): boolean => this.view.isRemoved(each);
+    this.outside = new OutsidePlaces({ clock, machine: options.machine, isRemoved });
     this.line = this.#newLine();
     const source = this.#newSource();
     this.feed = this.#newFeed(source);

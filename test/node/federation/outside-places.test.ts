@@ -22,6 +22,7 @@ t.test('outside: who has more of a reign of this datacenter than it has is told 
       cursor: { epoch: 3, seq, hash },
     }) as unknown as Replication;
   const outside = new OutsidePlaces({
+    clock: { wallMs: () => 7 },
     machine: { replication },
     isRemoved: (each) => removed.has(each),
   });
@@ -43,6 +44,7 @@ t.test('outside: who has more of a reign of this datacenter than it has is told 
   says([3, 35]);
   test.same(says(undefined), [], 'it is empty');
   test.same(says([3, 35]), [[3, 35, 30]]);
+  test.equal(outside.ahead()[0]?.heardAtMs, 7);
   seq = 35;
   test.same(outside.ahead(), [], 'there is as much here by now');
   seq = 34;

@@ -4,6 +4,7 @@
 
 import { decodeHello, FEED_METHOD } from '../../../../cluster/federation/feed/feed-frames.ts';
 import type { GlobalCursor } from '../../../../cluster/federation/global-log.ts';
+import type { Clock } from '../../../../cluster/platform/clock.ts';
 import type { RpcRequest } from '../../../../cluster/transport/transport.ts';
 import type { Position } from '../../../state/commands/outcome.ts';
 import type { Replication } from '../../../state/global-log/replication.ts';
@@ -14,9 +15,12 @@ export interface AheadOutside {
   readonly upTo: Position;
   /** Of the same reign, here. */
   readonly end: Position;
+  /** When it said so, by the wall clock. */
+  readonly heardAtMs: number;
 }
 
 export interface OutsidePlacesOptions {
+  readonly clock: Pick<Clock, 'wallMs'>;
   readonly machine: Pick<StateMachine, 'replication'>;
   readonly isRemoved: (datacenter: string) => boolean;
 }
@@ -24,7 +28,7 @@ export interface OutsidePlacesOptions {
 export class OutsidePlaces {
   readonly #options: OutsidePlacesOptions;
   /** In reigns of this datacenter, as each has said last. */
-  readonly #places = new Map<string, Position>();
+  readonly #places = new Map<string, Pick<AheadOutside, 'upTo' | 'heardAtMs'>>();
 
   constructor(options: OutsidePlacesOptions) {
     this.#options = options;
@@ -32,7 +36,8 @@ export class OutsidePlaces {
 
   /** Remembers what one that is refused says of itself. Throws WireDamage. */
   overhear({ from: { datacenter }, method, payload }: RpcRequest): void {
-    const replication = this.#options.machine.replication();
+    const { clock, machine } = this.#options;
+    const replication = machine.replication();
     if (method !== FEED_METHOD.hello || replication === undefined) return;
     const { cursor, federationId } = decodeHello(payload);
     if (federationId !== replication.federationId || cursor === undefined) {
@@ -40,8 +45,9 @@ export class OutsidePlaces {
       return;
     }
     // A reign of another one, which it may have begun itself, stands behind what it has of those of this one.
-    const { epoch, seq } = cursor;
-    if (ownEnd(replication, cursor) !== undefined) this.#places.set(datacenter, { epoch, seq });
+    if (ownEnd(replication, cursor) === undefined) return;
+    const upTo = { epoch: cursor.epoch, seq: cursor.seq };
+    this.#places.set(datacenter, { upTo, heardAtMs: clock.wallMs() });
   }
 
   /** Who was removed, and has more of a reign of this datacenter than there is here, by name. */
@@ -51,9 +57,9 @@ export class OutsidePlaces {
     if (replication === undefined) return [];
     return [...this.#places]
       .filter(([datacenter]) => isRemoved(datacenter))
-      .flatMap(([datacenter, upTo]) => {
-        const end = ownEnd(replication, upTo);
-        return end !== undefined && end.seq < upTo.seq ? [{ datacenter, upTo, end }] : [];
+      .flatMap(([datacenter, told]) => {
+        const end = ownEnd(replication, told.upTo);
+        return end !== undefined && end.seq < told.upTo.seq ? [{ datacenter, ...told, end }] : [];
       });
   }
 }

@@ -73,9 +73,9 @@ function removedOne(
   const shown = { ...unknown(name), state: 'removed' } as const;
   const ahead = aheadOutside.find(({ datacenter }) => datacenter === name);
   if (ahead !== undefined) {
-    const { upTo, end } = ahead;
+    const { upTo, end, heardAtMs: lastErrorMs } = ahead;
     const lastError = `it has ${positionText(upTo)} of a reign of ${own}, of which there is ${positionText(end)} here`;
-    return { ...shown, ahead: { upTo, end }, lastError };
+    return { ...shown, ahead: { upTo, end }, lastErrorMs, lastError };
   }
   const claim = claimOfRemoved(name);
   if (claim === undefined || claim.epoch < primary.epoch) return shown;
