@@ -2,7 +2,7 @@
 // management tokens and the namespace that always exists. Their ids and texts are fixed; their rule
 // texts, moments and random ids are given. Making and refreshing them is the leader's duty.
 
-import { policyHash } from './hash.ts';
+import { policyHash, withTokenHash } from './hash.ts';
 import {
   type AccessorId,
   ANONYMOUS_ACCESSOR,
@@ -19,7 +19,6 @@ import type { Namespace } from './namespace.ts';
 import type { Policy } from './policy.ts';
 import type { Unstamped } from './stamped.ts';
 import type { Token } from './token.ts';
-import { withHash } from './token-checks.ts';
 
 const GLOBAL_MANAGEMENT_NAME = 'global-management';
 
@@ -87,7 +86,7 @@ export function initialManagementToken(given: ManagementTokenGiven): Unstamped<T
 function builtinToken(
   given: ManagementTokenGiven & Pick<Token, 'description' | 'policies'>,
 ): Unstamped<Token> {
-  return withHash({
+  return withTokenHash({
     accessorId: given.accessorId,
     secretId: given.secretId,
     namespace: DEFAULT_NAMESPACE,

@@ -4,7 +4,7 @@
 
 import type { TokenDraft } from './drafts.ts';
 import { AclError, invalid } from './error.ts';
-import { tokenHash } from './hash.ts';
+import { withTokenHash } from './hash.ts';
 import { identityLists } from './identity-checks.ts';
 import {
   type AccessorId,
@@ -70,7 +70,7 @@ export function buildNewToken(draft: TokenDraft, given: NewTokenGiven): Unstampe
   const local = draft.local ?? false;
   const links = given.resolveLinks();
   const identities = identityLists(draft, local ? 'local token' : 'global token');
-  return withHash({
+  return withTokenHash({
     accessorId: accessorId as AccessorId,
     secretId: secretId as SecretId,
     namespace: given.namespace,
@@ -119,7 +119,7 @@ export function applyTokenUpdate(
   requireUnchanged(existing, draft, pathId);
   const links = given.resolveLinks();
   const identities = identityLists(draft, existing.local ? 'local token' : 'global token');
-  return withHash({
+  return withTokenHash({
     accessorId: existing.accessorId,
     secretId: existing.secretId,
     namespace: existing.namespace,
@@ -181,7 +181,7 @@ export function cloneToken(
     requireExpirationWithin(instantNs(source.expirationTime), given);
   }
   const { createIndex: _created, modifyIndex: _modified, hash: _hash, ...copied } = source;
-  return withHash({
+  return withTokenHash({
     ...copied,
     accessorId: given.freshAccessorId,
     secretId: given.freshSecretId,
@@ -202,29 +202,6 @@ export function requireDeletableToken(ids: {
   if (ids.accessorId.toLowerCase() === ids.callerAccessorId.toLowerCase()) {
     throw invalid("Deletion of the request's authorization token is not permitted");
   }
-}
-
-/**
- * Completes a token with the hash of its content. Field by field: a spread gives every token a hidden
- * class of its own, and all code behind it becomes slower.
- */
-export function withHash(token: Omit<Unstamped<Token>, 'hash'>): Unstamped<Token> {
-  return {
-    accessorId: token.accessorId,
-    secretId: token.secretId,
-    namespace: token.namespace,
-    description: token.description,
-    policies: token.policies,
-    roles: token.roles,
-    serviceIdentities: token.serviceIdentities,
-    nodeIdentities: token.nodeIdentities,
-    templatedPolicies: token.templatedPolicies,
-    local: token.local,
-    authMethod: token.authMethod,
-    createTime: token.createTime,
-    expirationTime: token.expirationTime,
-    hash: tokenHash(token),
-  };
 }
 
 /** Whether a field of text was given: the empty text is every such field's default. */

@@ -3,11 +3,11 @@
 
 import type { AuthMethod } from '../../acl/auth-method.ts';
 import { AclError, invalid } from '../../acl/error.ts';
+import { withTokenHash } from '../../acl/hash.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName } from '../../acl/ids.ts';
 import { instantNs, instantOfMs, instantOfNs } from '../../acl/instant.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { Token } from '../../acl/token.ts';
-import { withHash } from '../../acl/token-checks.ts';
 import type { TtlLimits } from '../../acl/token-expiry.ts';
 import type { Identity } from '../../auth-methods/identity.ts';
 import {
@@ -204,7 +204,7 @@ function tokenOf(service: Service, method: AuthMethod, grant: LoginGrant): Unsta
   const ttlNs = tokenTtlNs(method, limits);
   const expirationTime =
     method.maxTokenTtlNs === 0n ? undefined : instantOfNs(instantNs(createTime) + ttlNs);
-  return withHash({
+  return withTokenHash({
     ...grant,
     accessorId: freshAccessorId,
     secretId: freshSecretId,
