@@ -1,5 +1,5 @@
 // Service identities, node identities and templated policies: shorthands that expand to a synthetic
-// policy. templates.ts holds the catalogue and the expansion.
+// policy. built-in/templates.ts has the catalogue, built-in/synthetic-policy.ts the expansion.
 
 export interface ServiceIdentity {
   readonly serviceName: string;

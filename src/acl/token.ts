@@ -1,9 +1,9 @@
-// A token: the bearer of rights. This file says what a token is; token-checks.ts says what a valid
-// one is. Links hold ids only; their names are filled in when a token is shown.
+// A token: the bearer of rights. This file says what a token is; checks/token-checks.ts says what a
+// valid one is. Links hold ids only; their names are filled in when a token is shown.
 
 import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from './identities.ts';
 import type { AccessorId, NamespaceName, PolicyId, RoleId, SecretId } from './ids.ts';
-import type { Instant } from './instant.ts';
+import type { Instant } from './values/instant.ts';
 
 export interface Token {
   readonly accessorId: AccessorId;

@@ -3,7 +3,7 @@
 
 import { AclError, type AclErrorCode } from '../acl/error.ts';
 import { ANONYMOUS_SECRET, lookupBytes, type SecretId } from '../acl/ids.ts';
-import { isNamespaceName } from '../acl/names.ts';
+import { isNamespaceName } from '../acl/values/names.ts';
 import type { Call } from '../service/call.ts';
 import { ALL_NAMESPACES } from '../service/rights/select-namespace.ts';
 import type { ObjectView, WriteMeta, WriteResult } from '../service/views.ts';

@@ -6,7 +6,7 @@ import { messageOf } from '../../cluster/base/message-of.ts';
 import { withoutTrailing } from '../../cluster/base/without-trailing.ts';
 import type { AuthMethod } from '../acl/auth-method.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName } from '../acl/ids.ts';
-import { requireNamespaceName } from '../acl/names.ts';
+import { requireNamespaceName } from '../acl/values/names.ts';
 import type { AuthMethodValidator } from './auth-method-validator.ts';
 import { ConfigReader, invalidConfig } from './config-reader.ts';
 import type { AttributeNames, Identity } from './identity.ts';

@@ -4,12 +4,12 @@
 import { unreachable } from '../../cluster/base/unreachable.ts';
 import type { AuthMethod } from '../acl/auth-method.ts';
 import type { BindingRule, BindType } from '../acl/binding-rule.ts';
-import { requireBoundName } from '../acl/binding-rule-checks.ts';
+import { requireBoundName } from '../acl/checks/binding-rule-checks.ts';
+import { identityLists } from '../acl/checks/identity-checks.ts';
 import { AclError } from '../acl/error.ts';
 import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../acl/identities.ts';
-import { identityLists } from '../acl/identity-checks.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName, type PolicyId, type RoleId } from '../acl/ids.ts';
-import { requireNamespaceName } from '../acl/names.ts';
+import { requireNamespaceName } from '../acl/values/names.ts';
 import { interpolate } from './binding/interpolate.ts';
 import { compileSelector } from './binding/selector.ts';
 import type { AttributeNames, Identity } from './identity.ts';

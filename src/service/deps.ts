@@ -4,8 +4,8 @@
 import type { Clock } from '../../cluster/platform/clock.ts';
 import type { Logger } from '../../cluster/platform/logger.ts';
 import type { Random } from '../../cluster/platform/random.ts';
+import type { TtlLimits } from '../acl/checks/token-expiry.ts';
 import type { SecretId } from '../acl/ids.ts';
-import type { TtlLimits } from '../acl/token-expiry.ts';
 import type { AuthMethods } from '../auth-methods/auth-method-types.ts';
 import type { Command } from '../state/commands/commands.ts';
 import type { Outcome } from '../state/commands/outcome.ts';

@@ -9,7 +9,7 @@ import type {
   PolicyDraft,
   RoleDraft,
   TokenDraft,
-} from '../acl/drafts.ts';
+} from '../acl/checks/drafts.ts';
 import type { ShownReplication, ShownTemplate } from '../api/render/shown.ts';
 import type { Position } from '../state/commands/outcome.ts';
 import type { Page } from '../state/view.ts';

@@ -3,25 +3,40 @@
 
 import t from 'tap';
 import type { AuthMethod } from '../../src/acl/auth-method.ts';
+import type { BindingRule } from '../../src/acl/binding-rule.ts';
 import {
   type AuthMethodGiven,
   authMethodNameOf,
   buildAuthMethod,
-} from '../../src/acl/auth-method-checks.ts';
-import type { BindingRule } from '../../src/acl/binding-rule.ts';
+} from '../../src/acl/checks/auth-method-checks.ts';
 import {
   applyBindingRuleUpdate,
   type BindingTarget,
   buildNewBindingRule,
   requireBoundName,
-} from '../../src/acl/binding-rule-checks.ts';
+} from '../../src/acl/checks/binding-rule-checks.ts';
 import type {
   AuthMethodDraft,
   BindingRuleDraft,
   PolicyDraft,
   RoleDraft,
-} from '../../src/acl/drafts.ts';
-import { HOUR_NS, MINUTE_NS, SECOND_NS } from '../../src/acl/duration.ts';
+} from '../../src/acl/checks/drafts.ts';
+import {
+  buildNamespace,
+  requireDeletableNamespace,
+} from '../../src/acl/checks/namespace-checks.ts';
+import {
+  applyPolicyUpdate,
+  buildNewPolicy,
+  type NewPolicyGiven,
+  type PolicyUpdateGiven,
+  requireDeletablePolicy,
+} from '../../src/acl/checks/policy-checks.ts';
+import {
+  applyRoleUpdate,
+  buildNewRole,
+  type RoleUpdateGiven,
+} from '../../src/acl/checks/role-checks.ts';
 import { invalid } from '../../src/acl/error.ts';
 import {
   type BindingRuleId,
@@ -32,15 +47,7 @@ import {
   type PolicyId,
   type RoleId,
 } from '../../src/acl/ids.ts';
-import { buildNamespace, requireDeletableNamespace } from '../../src/acl/namespace-checks.ts';
 import type { Policy } from '../../src/acl/policy.ts';
-import {
-  applyPolicyUpdate,
-  buildNewPolicy,
-  type NewPolicyGiven,
-  type PolicyUpdateGiven,
-  requireDeletablePolicy,
-} from '../../src/acl/policy-checks.ts';
 import {
   objectMissing,
   tokenExpired,
@@ -48,7 +55,7 @@ import {
   unknownPolicyIdOfRole,
 } from '../../src/acl/refusals.ts';
 import type { Role } from '../../src/acl/role.ts';
-import { applyRoleUpdate, buildNewRole, type RoleUpdateGiven } from '../../src/acl/role-checks.ts';
+import { HOUR_NS, MINUTE_NS, SECOND_NS } from '../../src/acl/values/duration.ts';
 import { TTL_LIMITS } from '../support/fixtures.ts';
 import { refusalOf } from './refusal-of.ts';
 

@@ -2,12 +2,7 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import {
-  durationNsOf,
-  formatDuration,
-  MAX_DURATION_NS,
-  parseDuration,
-} from '../../src/acl/duration.ts';
+import { uniqueIds } from '../../src/acl/checks/links.ts';
 import { AclError } from '../../src/acl/error.ts';
 import { policyHash, roleHash, tokenHash } from '../../src/acl/hash.ts';
 import {
@@ -23,6 +18,12 @@ import {
   uuidOfBytes,
 } from '../../src/acl/ids.ts';
 import {
+  durationNsOf,
+  formatDuration,
+  MAX_DURATION_NS,
+  parseDuration,
+} from '../../src/acl/values/duration.ts';
+import {
   compareInstants,
   type Instant,
   instantMs,
@@ -32,8 +33,7 @@ import {
   isZeroMoment,
   parseInstant,
   ZERO_INSTANT,
-} from '../../src/acl/instant.ts';
-import { uniqueIds } from '../../src/acl/links.ts';
+} from '../../src/acl/values/instant.ts';
 import {
   isIdentityName,
   nameKey,
@@ -41,7 +41,7 @@ import {
   requireNamespaceName,
   requirePolicyName,
   requireRoleName,
-} from '../../src/acl/names.ts';
+} from '../../src/acl/values/names.ts';
 import { excerpt } from '../../src/rules/source-text.ts';
 import { refusalOf } from './refusal-of.ts';
 

@@ -2,9 +2,9 @@
 // not known is said to be not known; and no leader of the past speaks or lets anybody write.
 
 import t from 'tap';
-import { HOUR_NS } from '../../src/acl/duration.ts';
 import { AclError } from '../../src/acl/error.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
+import { HOUR_NS } from '../../src/acl/values/duration.ts';
 import { decodeAnswer } from '../../src/node/calls/call-frames.ts';
 import type { Call } from '../../src/service/call.ts';
 import { createOperations } from '../../src/service/create-operations.ts';

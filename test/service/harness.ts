@@ -3,7 +3,7 @@
 
 import { must } from '../../cluster/base/assert.ts';
 import type { LogEntry } from '../../cluster/log/log-entry.ts';
-import type { TokenDraft } from '../../src/acl/drafts.ts';
+import type { TokenDraft } from '../../src/acl/checks/drafts.ts';
 import { AclError } from '../../src/acl/error.ts';
 import type { SecretId } from '../../src/acl/ids.ts';
 import { secretIdOf } from '../../src/acl/ids.ts';

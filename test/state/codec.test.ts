@@ -4,7 +4,7 @@
 
 import t from 'tap';
 import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
-import type { Instant } from '../../src/acl/instant.ts';
+import type { Instant } from '../../src/acl/values/instant.ts';
 import {
   CHANGE_NUMBER,
   decodeCommand,

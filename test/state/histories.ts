@@ -3,7 +3,7 @@
 
 import fc from 'fast-check';
 import { DEFAULT_NAMESPACE } from '../../src/acl/ids.ts';
-import type { Instant } from '../../src/acl/instant.ts';
+import type { Instant } from '../../src/acl/values/instant.ts';
 import type { Change, Command } from '../../src/state/commands/commands.ts';
 import {
   aBindingRule,

@@ -3,7 +3,7 @@
 
 import t from 'tap';
 import type { AccessorId } from '../../src/acl/ids.ts';
-import type { Instant } from '../../src/acl/instant.ts';
+import type { Instant } from '../../src/acl/values/instant.ts';
 import { IN_ONE_PIECE_BYTES } from '../../src/state/in-one-piece.ts';
 import type {
   FoundTokens,

@@ -2,7 +2,7 @@
 
 import type { AuthMethod } from '../../src/acl/auth-method.ts';
 import type { BindingRule } from '../../src/acl/binding-rule.ts';
-import { HOUR_NS, MINUTE_NS } from '../../src/acl/duration.ts';
+import type { TtlLimits } from '../../src/acl/checks/token-expiry.ts';
 import {
   type AccessorId,
   type BindingRuleId,
@@ -12,13 +12,13 @@ import {
   type RoleId,
   type SecretId,
 } from '../../src/acl/ids.ts';
-import type { Instant } from '../../src/acl/instant.ts';
 import type { Namespace } from '../../src/acl/namespace.ts';
 import type { Policy } from '../../src/acl/policy.ts';
 import type { Role } from '../../src/acl/role.ts';
 import type { Unstamped } from '../../src/acl/stamped.ts';
 import type { Token } from '../../src/acl/token.ts';
-import type { TtlLimits } from '../../src/acl/token-expiry.ts';
+import { HOUR_NS, MINUTE_NS } from '../../src/acl/values/duration.ts';
+import type { Instant } from '../../src/acl/values/instant.ts';
 import type { Change, Command } from '../../src/state/commands/commands.ts';
 import { uuidNumbered } from './fake-random.ts';
 

@@ -4,8 +4,8 @@
 import type { AddressInfo } from 'node:net';
 import type { KvWrite } from '../../../cluster/platform/kv.ts';
 import type { AccessorId, NamespaceName, SecretId } from '../../../src/acl/ids.ts';
-import { instantOfMs } from '../../../src/acl/instant.ts';
 import type { Token } from '../../../src/acl/token.ts';
+import { instantOfMs } from '../../../src/acl/values/instant.ts';
 import { createHttp } from '../../../src/http/create-http.ts';
 import { MetricsRegistry } from '../../../src/http/figures/metrics.ts';
 import { clientLimitsOf } from '../../../src/http/limits/client-limits.ts';

@@ -5,9 +5,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { Static, TSchema } from 'typebox';
 import { bufferOver, excessOf } from '../../../cluster/base/json-bounds.ts';
-import { durationNsOf } from '../../acl/duration.ts';
 import { AclError } from '../../acl/error.ts';
-import { parseInstant, ZERO_INSTANT } from '../../acl/instant.ts';
+import { durationNsOf } from '../../acl/values/duration.ts';
+import { parseInstant, ZERO_INSTANT } from '../../acl/values/instant.ts';
 import { JsonTextError, parseFirstValue, repeatsName } from './json-text.ts';
 import type { Form } from './schema.ts';
 

@@ -10,7 +10,7 @@ import type {
   RoleDraft,
   TemplatedPolicyDraft,
   TokenDraft,
-} from '../../acl/drafts.ts';
+} from '../../acl/checks/drafts.ts';
 import type {
   AuthMethodBody,
   BindingRuleBody,

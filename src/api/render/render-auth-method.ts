@@ -1,7 +1,7 @@
 // Auth methods and their binding rules as JSON. Lists never show a method's Config.
 
 import type { AuthMethod } from '../../acl/auth-method.ts';
-import { formatDuration } from '../../acl/duration.ts';
+import { formatDuration } from '../../acl/values/duration.ts';
 import { quote, quoteValue } from './quote.ts';
 import { optionalText, renderEnd } from './render-parts.ts';
 import type { ShownAuthMethod, ShownBindingRule, WireStyle } from './shown.ts';

@@ -1,7 +1,7 @@
 // What operators read, as JSON. Durations are written as deployed servers write them; what is not known
 // is null or the zero time, never a number that looks like one.
 
-import { formatDuration } from '../../acl/duration.ts';
+import { formatDuration } from '../../acl/values/duration.ts';
 import { quoteValue } from './quote.ts';
 import type {
   ShownAutopilot,

@@ -2,9 +2,9 @@
 // selectors and templates of binding rules and of namespace rules.
 
 import type { NamespaceRule } from '../../acl/auth-method.ts';
-import type { BindingTarget } from '../../acl/binding-rule-checks.ts';
+import type { BindingTarget } from '../../acl/checks/binding-rule-checks.ts';
 import { AclError } from '../../acl/error.ts';
-import { requireNamespaceName } from '../../acl/names.ts';
+import { requireNamespaceName } from '../../acl/values/names.ts';
 import { invalidConfig } from '../config-reader.ts';
 import type { AttributeNames } from '../identity.ts';
 import { sampleOf } from './interpolate.ts';

@@ -1,7 +1,7 @@
 // What each operation is given and how its answer is written. Everything that all routes have in
 // common is in serve-operation.ts; here is only what differs.
 
-import { requireNoTokenNameFormat } from '../../acl/auth-method-checks.ts';
+import { requireNoTokenNameFormat } from '../../acl/checks/auth-method-checks.ts';
 import { AclError } from '../../acl/error.ts';
 import { requireSameAddress } from '../../acl/refusals.ts';
 import {

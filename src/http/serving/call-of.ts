@@ -2,9 +2,9 @@
 // where, how fresh the answer must be. Everything that a client can get wrong here is refused with 400
 // before the operation runs. The order of checks is the one that deployed servers have.
 
-import { durationNsOf } from '../../acl/duration.ts';
 import { AclError } from '../../acl/error.ts';
 import type { SecretId } from '../../acl/ids.ts';
+import { durationNsOf } from '../../acl/values/duration.ts';
 import type { Endpoint } from '../../api/endpoints/endpoint.ts';
 import type { AckLevel, Call, Consistency } from '../../service/call.ts';
 import { ACK_TIMEOUT_MAX_MS } from '../../service/writes/acknowledge.ts';

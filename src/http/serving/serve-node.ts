@@ -3,9 +3,9 @@
 // asked through the same door as everything else.
 
 import { must } from '../../../cluster/base/assert.ts';
-import { durationNsOf } from '../../acl/duration.ts';
 import { AclError } from '../../acl/error.ts';
 import { DEFAULT_NAMESPACE } from '../../acl/ids.ts';
+import { durationNsOf } from '../../acl/values/duration.ts';
 import { decodeBody } from '../../api/bodies/decode.ts';
 import { NODE_ENDPOINTS, type NodeEndpointName } from '../../api/endpoints/endpoints-node.ts';
 import { AUTHORIZATIONS_MAX } from '../../authz/parse-authorization.ts';

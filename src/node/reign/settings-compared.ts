@@ -7,7 +7,7 @@ import type { Clock, Timer } from '../../../cluster/platform/clock.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
 import type { Random } from '../../../cluster/platform/random.ts';
 import { hmacSha256 } from '../../../cluster/wire/hmac.ts';
-import { formatDuration } from '../../acl/duration.ts';
+import { formatDuration } from '../../acl/values/duration.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { SettingName } from '../settings/settings-keys.ts';
 

@@ -2,8 +2,8 @@
 // later files over earlier ones, files over the environment. Every refusal names the setting and
 // where the value came from; the value of a secret is never shown.
 
-import { formatDuration, parseDuration } from '../../acl/duration.ts';
 import { requireConfiguredSecret } from '../../acl/ids.ts';
+import { formatDuration, parseDuration } from '../../acl/values/duration.ts';
 import { clusterFaultOf } from './cluster-settings.ts';
 import { federationFaultOf } from './federation-settings.ts';
 import { isHost } from './net-address.ts';

@@ -6,7 +6,7 @@ import {
   builtinPolicies,
   defaultNamespace,
   initialManagementToken,
-} from '../../acl/built-ins.ts';
+} from '../../acl/built-in/built-ins.ts';
 import { AclError } from '../../acl/error.ts';
 import type { AccessorId } from '../../acl/ids.ts';
 import { GLOBAL_MANAGEMENT_RULES, GLOBAL_READ_ONLY_RULES } from '../../rules/built-in-rules.ts';

@@ -2,8 +2,8 @@
 // and nothing is made of them (clients.md 4 G).
 
 import type { AuthMethod } from '../../acl/auth-method.ts';
-import { formatDuration } from '../../acl/duration.ts';
 import { AclError } from '../../acl/error.ts';
+import { formatDuration } from '../../acl/values/duration.ts';
 import type { Identity } from '../../auth-methods/identity.ts';
 import {
   attempt,

@@ -2,13 +2,13 @@
 // validator; what they may do, the binding rules; this file makes the token of it.
 
 import type { AuthMethod } from '../../acl/auth-method.ts';
+import type { TtlLimits } from '../../acl/checks/token-expiry.ts';
 import { AclError, invalid } from '../../acl/error.ts';
 import { withTokenHash } from '../../acl/hash.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName } from '../../acl/ids.ts';
-import { instantNs, instantOfMs, instantOfNs } from '../../acl/instant.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { Token } from '../../acl/token.ts';
-import type { TtlLimits } from '../../acl/token-expiry.ts';
+import { instantNs, instantOfMs, instantOfNs } from '../../acl/values/instant.ts';
 import type { Identity } from '../../auth-methods/identity.ts';
 import {
   computeLogin,

@@ -2,8 +2,8 @@
 // hold is known to the method's own type, which may have to ask the outside before it is stored.
 
 import type { AuthMethod } from '../../acl/auth-method.ts';
-import { authMethodNameOf, buildAuthMethod } from '../../acl/auth-method-checks.ts';
-import type { AuthMethodDraft } from '../../acl/drafts.ts';
+import { authMethodNameOf, buildAuthMethod } from '../../acl/checks/auth-method-checks.ts';
+import type { AuthMethodDraft } from '../../acl/checks/drafts.ts';
 import { objectMissing } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import { pageKeyOf } from '../../state/reads/lists.ts';

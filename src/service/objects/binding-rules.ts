@@ -2,8 +2,11 @@
 // and names may speak of, the type of its auth method.
 
 import type { BindingRule } from '../../acl/binding-rule.ts';
-import type { BindingRuleLookups } from '../../acl/binding-rule-checks.ts';
-import { applyBindingRuleUpdate, buildNewBindingRule } from '../../acl/binding-rule-checks.ts';
+import type { BindingRuleLookups } from '../../acl/checks/binding-rule-checks.ts';
+import {
+  applyBindingRuleUpdate,
+  buildNewBindingRule,
+} from '../../acl/checks/binding-rule-checks.ts';
 import { invalid } from '../../acl/error.ts';
 import { type BindingRuleId, type NamespaceName, requireLookupUuid } from '../../acl/ids.ts';
 import { objectMissing, unknownAuthMethod } from '../../acl/refusals.ts';

@@ -1,7 +1,7 @@
 // The first management token of a system. A repeat with the same secret gets the same answer, so a
 // caller whose connection broke is not locked out; anything else needs the operator's reset index.
 
-import { bootstrapToken } from '../../acl/built-ins.ts';
+import { bootstrapToken } from '../../acl/built-in/built-ins.ts';
 import { AclError, invalid } from '../../acl/error.ts';
 import {
   type AccessorId,

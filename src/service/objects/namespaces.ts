@@ -1,14 +1,14 @@
 // The operations on namespaces themselves, for operators and for whoever has rules for that namespace.
 // While namespaces are off there are none to speak of but `default`, and these operations are refused.
 
-import type { NamespaceDraft } from '../../acl/drafts.ts';
-import { AclError } from '../../acl/error.ts';
-import type { Namespace } from '../../acl/namespace.ts';
+import type { NamespaceDraft } from '../../acl/checks/drafts.ts';
 import {
   buildNamespace,
   requireDeletableNamespace,
   wantedName,
-} from '../../acl/namespace-checks.ts';
+} from '../../acl/checks/namespace-checks.ts';
+import { AclError } from '../../acl/error.ts';
+import type { Namespace } from '../../acl/namespace.ts';
 import { objectMissing } from '../../acl/refusals.ts';
 import { watchKey } from '../../state/watch.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';

@@ -1,12 +1,12 @@
 // The operations on policies. What a valid policy is says src/acl, what valid rules are src/rules.
 
-import { type NamespaceName, type PolicyId, requireLookupUuid } from '../../acl/ids.ts';
 import {
   applyPolicyUpdate,
   buildNewPolicy,
   type PolicyLookups,
   requireDeletablePolicy,
-} from '../../acl/policy-checks.ts';
+} from '../../acl/checks/policy-checks.ts';
+import { type NamespaceName, type PolicyId, requireLookupUuid } from '../../acl/ids.ts';
 import { objectMissing } from '../../acl/refusals.ts';
 import { checkForNamespace } from '../../rules/namespace-check.ts';
 import { parseRules } from '../../rules/parse-rules.ts';

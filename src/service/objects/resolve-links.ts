@@ -1,7 +1,7 @@
 // Turns the links of a draft, by id or by name, into ids. A link resolves in the namespace of whoever
 // holds it, then in `default`: an object of any other namespace counts as unknown.
 
-import type { LinkDraft } from '../../acl/drafts.ts';
+import type { LinkDraft } from '../../acl/checks/drafts.ts';
 import type { AclError } from '../../acl/error.ts';
 import {
   DEFAULT_NAMESPACE,

@@ -1,6 +1,7 @@
 // The operations on roles. What a valid role is says src/acl.
 
-import type { RoleDraft } from '../../acl/drafts.ts';
+import type { RoleDraft } from '../../acl/checks/drafts.ts';
+import { applyRoleUpdate, buildNewRole, type RoleLookups } from '../../acl/checks/role-checks.ts';
 import {
   type NamespaceName,
   type PolicyId,
@@ -9,7 +10,6 @@ import {
 } from '../../acl/ids.ts';
 import { objectMissing } from '../../acl/refusals.ts';
 import type { Role } from '../../acl/role.ts';
-import { applyRoleUpdate, buildNewRole, type RoleLookups } from '../../acl/role-checks.ts';
 import { pageKeyOf } from '../../state/reads/lists.ts';
 import { watchKey } from '../../state/watch.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';

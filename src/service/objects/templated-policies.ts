@@ -1,9 +1,9 @@
 // The operations on the catalogue of templated policies. It is part of the program, so there is no
 // state to read and nothing to wait for.
 
+import { previewTemplate } from '../../acl/built-in/synthetic-policy.ts';
+import { TEMPLATES, type Template, templateNamed } from '../../acl/built-in/templates.ts';
 import { unknownTemplate } from '../../acl/refusals.ts';
-import { previewTemplate } from '../../acl/synthetic-policy.ts';
-import { TEMPLATES, type Template, templateNamed } from '../../acl/templates.ts';
 import type { ShownTemplate } from '../../api/render/shown.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import { requireAcl } from '../rights/permissions.ts';

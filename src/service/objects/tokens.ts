@@ -1,18 +1,18 @@
 // The operations on tokens. Each reads from top to bottom: who asks, in which namespace, may they, is
 // it right, into the log, the answer. What a valid token is says src/acl.
 
-import { AclError } from '../../acl/error.ts';
-import { type AccessorId, requireLookupUuid, secretIdOf } from '../../acl/ids.ts';
-import { authMethodGone, tokenExpired, tokenMissing } from '../../acl/refusals.ts';
-import type { Token } from '../../acl/token.ts';
 import {
   applyTokenUpdate,
   cloneToken as buildClone,
   buildNewToken,
   type FreshToken,
   requireDeletableToken,
-} from '../../acl/token-checks.ts';
-import { isExpired } from '../../acl/token-expiry.ts';
+} from '../../acl/checks/token-checks.ts';
+import { isExpired } from '../../acl/checks/token-expiry.ts';
+import { AclError } from '../../acl/error.ts';
+import { type AccessorId, requireLookupUuid, secretIdOf } from '../../acl/ids.ts';
+import { authMethodGone, tokenExpired, tokenMissing } from '../../acl/refusals.ts';
+import type { Token } from '../../acl/token.ts';
 import { hasLostNamespace, isOrphaned } from '../../state/reads/standing.ts';
 import { watchKey } from '../../state/watch.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';

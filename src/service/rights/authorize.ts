@@ -4,9 +4,9 @@
 
 import { must } from '../../../cluster/base/assert.ts';
 import { unreachable } from '../../../cluster/base/unreachable.ts';
+import { isExpired } from '../../acl/checks/token-expiry.ts';
 import { type NamespaceName, requireLookupUuid } from '../../acl/ids.ts';
 import { tokenExpired, tokenMissing } from '../../acl/refusals.ts';
-import { isExpired } from '../../acl/token-expiry.ts';
 import type { AccessQuery } from '../../authz/access-query.ts';
 import type { Authorizer } from '../../authz/authorizer.ts';
 import type { Explanation, OverruledRule } from '../../authz/explanation.ts';

@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
 import { unreachable } from '../../../cluster/base/unreachable.ts';
 import { upTo } from '../../../cluster/base/up-to.ts';
 import type { Clock } from '../../../cluster/platform/clock.ts';
-import { anonymousToken } from '../../acl/built-ins.ts';
+import { anonymousToken } from '../../acl/built-in/built-ins.ts';
 import { AclError, invalid } from '../../acl/error.ts';
 import {
   ANONYMOUS_SECRET,
@@ -14,8 +14,8 @@ import {
   ROOT_SECRETS,
   type SecretId,
 } from '../../acl/ids.ts';
-import { nameKey } from '../../acl/names.ts';
 import type { Token } from '../../acl/token.ts';
+import { nameKey } from '../../acl/values/names.ts';
 import { AskedBefore } from '../../state/reads/asked-before.ts';
 import { hasLostNamespace, isVoid, type StandingLookup } from '../../state/reads/standing.ts';
 import type { StateView } from '../../state/view.ts';

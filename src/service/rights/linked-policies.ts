@@ -2,15 +2,15 @@
 // through identities and templated policies, and the defaults of its namespace. Links to what no
 // longer exists give nothing. Which of it counts in this datacenter is for the authorizer's maker.
 
-import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../../acl/identities.ts';
-import type { NamespaceName, PolicyId, RoleId } from '../../acl/ids.ts';
-import type { Policy } from '../../acl/policy.ts';
-import type { Role } from '../../acl/role.ts';
 import {
   policyOfNodeIdentity,
   policyOfServiceIdentity,
   policyOfTemplatedPolicy,
-} from '../../acl/synthetic-policy.ts';
+} from '../../acl/built-in/synthetic-policy.ts';
+import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../../acl/identities.ts';
+import type { NamespaceName, PolicyId, RoleId } from '../../acl/ids.ts';
+import type { Policy } from '../../acl/policy.ts';
+import type { Role } from '../../acl/role.ts';
 import type { Token } from '../../acl/token.ts';
 import type { RoleRef, Via } from '../../authz/policy-source.ts';
 import type { StateView, TableName } from '../../state/view.ts';

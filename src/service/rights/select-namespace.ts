@@ -4,9 +4,9 @@
 import type { NamespaceRule } from '../../acl/auth-method.ts';
 import { AclError, invalid } from '../../acl/error.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName } from '../../acl/ids.ts';
-import { isNamespaceName } from '../../acl/names.ts';
 import type { NamespaceScope } from '../../acl/namespace-selection.ts';
 import type { Token } from '../../acl/token.ts';
+import { isNamespaceName } from '../../acl/values/names.ts';
 import { quoted } from '../../rules/source-text.ts';
 import type { StateView } from '../../state/view.ts';
 import type { Call } from '../call.ts';

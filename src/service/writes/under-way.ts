@@ -8,7 +8,7 @@
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import { AclError } from '../../acl/error.ts';
 import type { BindingRuleId } from '../../acl/ids.ts';
-import { nameKey } from '../../acl/names.ts';
+import { nameKey } from '../../acl/values/names.ts';
 import type { Change } from '../../state/commands/commands.ts';
 import { type EntryObject, objectsOf } from '../../state/global-log/entry-objects.ts';
 import { decodeEntry } from '../../state/global-log/global-entry.ts';

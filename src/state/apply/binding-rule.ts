@@ -2,9 +2,9 @@
 
 import type { BindingRule } from '../../acl/binding-rule.ts';
 import { invalid } from '../../acl/error.ts';
-import { nameKey } from '../../acl/names.ts';
 import { bindingRuleToUpdateMissing, unknownAuthMethod } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
+import { nameKey } from '../../acl/values/names.ts';
 import type { ChangeOf } from '../commands/commands.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readAuthMethod, readBindingRule } from '../reads/reads.ts';

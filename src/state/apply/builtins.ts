@@ -1,7 +1,7 @@
 // The objects that every datacenter has: the first management token by bootstrap, and the built-ins
 // that the leader makes sure of. Making sure twice changes nothing.
 
-import { isBuiltinPolicy } from '../../acl/built-ins.ts';
+import { isBuiltinPolicy } from '../../acl/built-in/built-ins.ts';
 import { AclError, invalid } from '../../acl/error.ts';
 import { policyHash } from '../../acl/hash.ts';
 import { ANONYMOUS_ACCESSOR } from '../../acl/ids.ts';

@@ -1,12 +1,12 @@
 // Policies. A delete leaves links to it behind; they are skipped by whoever reads them.
 
-import { isBuiltinPolicy } from '../../acl/built-ins.ts';
+import { isBuiltinPolicy } from '../../acl/built-in/built-ins.ts';
+import { requireDeletablePolicy } from '../../acl/checks/policy-checks.ts';
 import { invalid } from '../../acl/error.ts';
-import { nameKey } from '../../acl/names.ts';
 import type { Policy } from '../../acl/policy.ts';
-import { requireDeletablePolicy } from '../../acl/policy-checks.ts';
 import { policyNameTaken, policyToUpdateMissing } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
+import { nameKey } from '../../acl/values/names.ts';
 import type { ChangeOf } from '../commands/commands.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readPolicy, readPolicyByName } from '../reads/reads.ts';

@@ -1,6 +1,5 @@
 // Roles. A delete leaves links to it behind; they are skipped by whoever reads them.
 
-import { nameKey } from '../../acl/names.ts';
 import {
   roleNameTaken,
   roleToUpdateMissing,
@@ -9,6 +8,7 @@ import {
 } from '../../acl/refusals.ts';
 import type { Role } from '../../acl/role.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
+import { nameKey } from '../../acl/values/names.ts';
 import type { ChangeOf } from '../commands/commands.ts';
 import type { Answer } from '../commands/outcome.ts';
 import { readRole, readRoleByName } from '../reads/reads.ts';

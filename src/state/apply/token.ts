@@ -1,8 +1,8 @@
 // Tokens: made, changed, deleted, and reaped once they are void.
 
+import { isExpired } from '../../acl/checks/token-expiry.ts';
 import { invalid } from '../../acl/error.ts';
 import { ANONYMOUS_ACCESSOR, lookupBytes } from '../../acl/ids.ts';
-import { compareInstants } from '../../acl/instant.ts';
 import {
   authMethodGone,
   tokenIdInUse,
@@ -12,7 +12,7 @@ import {
 } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { Token } from '../../acl/token.ts';
-import { isExpired } from '../../acl/token-expiry.ts';
+import { compareInstants } from '../../acl/values/instant.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { ChangeOf } from '../commands/commands.ts';
 import { tellsLocalDeletions } from '../commands/feature-levels.ts';

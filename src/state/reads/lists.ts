@@ -8,12 +8,12 @@ import type { AuthMethod } from '../../acl/auth-method.ts';
 import type { BindingRule } from '../../acl/binding-rule.ts';
 import { invalid } from '../../acl/error.ts';
 import { lookupBytes, type NamespaceName, type PolicyId } from '../../acl/ids.ts';
-import { nameKey } from '../../acl/names.ts';
 import type { Namespace } from '../../acl/namespace.ts';
 import type { NamespaceScope } from '../../acl/namespace-selection.ts';
 import type { Policy } from '../../acl/policy.ts';
 import type { Role } from '../../acl/role.ts';
 import type { Token } from '../../acl/token.ts';
+import { nameKey } from '../../acl/values/names.ts';
 import { idsOf } from '../rows/layout/id-list.ts';
 import type { Stamped } from '../rows/layout/stamp.ts';
 import {

@@ -4,11 +4,11 @@
 import type { AuthMethod } from '../../acl/auth-method.ts';
 import type { BindingRule } from '../../acl/binding-rule.ts';
 import { lookupBytes, type NamespaceName } from '../../acl/ids.ts';
-import { nameKey } from '../../acl/names.ts';
 import type { Namespace } from '../../acl/namespace.ts';
 import type { Policy } from '../../acl/policy.ts';
 import type { Role } from '../../acl/role.ts';
 import type { Token } from '../../acl/token.ts';
+import { nameKey } from '../../acl/values/names.ts';
 import { idsOf } from '../rows/layout/id-list.ts';
 import { decodeRecord } from '../rows/layout/record-codec.ts';
 import type { Stamped } from '../rows/layout/stamp.ts';

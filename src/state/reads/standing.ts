@@ -3,9 +3,9 @@
 // deletion of its namespace there. Deleting void tokens is housekeeping that comes later.
 
 import type { AuthMethod } from '../../acl/auth-method.ts';
+import { isExpired } from '../../acl/checks/token-expiry.ts';
 import type { NamespaceName } from '../../acl/ids.ts';
 import type { Token } from '../../acl/token.ts';
-import { isExpired } from '../../acl/token-expiry.ts';
 
 export interface AuthMethodLookup {
   authMethod(namespace: NamespaceName, name: string): Pick<AuthMethod, 'createIndex'> | undefined;

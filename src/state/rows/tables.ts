@@ -6,7 +6,7 @@
 // are eight bytes, big end first: so keys order as their parts do.
 
 import type { NamespaceName } from '../../acl/ids.ts';
-import { nameKey } from '../../acl/names.ts';
+import { nameKey } from '../../acl/values/names.ts';
 
 export const ROW = {
   /** () -> applied entry, index, position, digests, table indexes, totals */

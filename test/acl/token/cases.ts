@@ -1,6 +1,11 @@
 // What tests of tokens share.
 
 import {
+  buildNewToken,
+  type NewTokenGiven,
+  type TokenUpdateGiven,
+} from '../../../src/acl/checks/token-checks.ts';
+import {
   type AccessorId,
   DEFAULT_NAMESPACE,
   type NamespaceName,
@@ -9,11 +14,6 @@ import {
   type SecretId,
 } from '../../../src/acl/ids.ts';
 import type { Token } from '../../../src/acl/token.ts';
-import {
-  buildNewToken,
-  type NewTokenGiven,
-  type TokenUpdateGiven,
-} from '../../../src/acl/token-checks.ts';
 import { TTL_LIMITS } from '../../support/fixtures.ts';
 
 export const NOW = Date.parse('2026-11-21T06:00:00.500Z');

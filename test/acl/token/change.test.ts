@@ -7,18 +7,18 @@ import {
   builtinPolicies,
   defaultNamespace,
   initialManagementToken,
-} from '../../../src/acl/built-ins.ts';
-import type { TokenDraft } from '../../../src/acl/drafts.ts';
-import { MINUTE_NS } from '../../../src/acl/duration.ts';
-import { type AccessorId, DEFAULT_NAMESPACE, type SecretId } from '../../../src/acl/ids.ts';
-import { type Instant, instantOfMs } from '../../../src/acl/instant.ts';
-import type { Token } from '../../../src/acl/token.ts';
+} from '../../../src/acl/built-in/built-ins.ts';
+import type { TokenDraft } from '../../../src/acl/checks/drafts.ts';
 import {
   applyTokenUpdate,
   cloneToken,
   requireDeletableToken,
-} from '../../../src/acl/token-checks.ts';
-import { isExpired } from '../../../src/acl/token-expiry.ts';
+} from '../../../src/acl/checks/token-checks.ts';
+import { isExpired } from '../../../src/acl/checks/token-expiry.ts';
+import { type AccessorId, DEFAULT_NAMESPACE, type SecretId } from '../../../src/acl/ids.ts';
+import type { Token } from '../../../src/acl/token.ts';
+import { MINUTE_NS } from '../../../src/acl/values/duration.ts';
+import { type Instant, instantOfMs } from '../../../src/acl/values/instant.ts';
 import { TTL_LIMITS } from '../../support/fixtures.ts';
 import { refusalOf } from '../refusal-of.ts';
 import {

@@ -2,9 +2,13 @@
 
 import fc from 'fast-check';
 import t from 'tap';
-import type { TokenDraft } from '../../../src/acl/drafts.ts';
-import { MAX_DURATION_NS, MINUTE_NS, SECOND_NS } from '../../../src/acl/duration.ts';
-import { identityLists } from '../../../src/acl/identity-checks.ts';
+import type { TokenDraft } from '../../../src/acl/checks/drafts.ts';
+import { identityLists } from '../../../src/acl/checks/identity-checks.ts';
+import {
+  applyTokenUpdate,
+  buildNewToken,
+  type NewTokenGiven,
+} from '../../../src/acl/checks/token-checks.ts';
 import type { PolicyId } from '../../../src/acl/ids.ts';
 import {
   authMethodGone,
@@ -13,11 +17,7 @@ import {
   unknownRoleId,
   unknownRoleName,
 } from '../../../src/acl/refusals.ts';
-import {
-  applyTokenUpdate,
-  buildNewToken,
-  type NewTokenGiven,
-} from '../../../src/acl/token-checks.ts';
+import { MAX_DURATION_NS, MINUTE_NS, SECOND_NS } from '../../../src/acl/values/duration.ts';
 import { refusalOf } from '../refusal-of.ts';
 import {
   ACCESSOR,

@@ -3,15 +3,15 @@
 import { createRequire } from 'node:module';
 import fc from 'fast-check';
 import t from 'tap';
-import { identityLists } from '../../../src/acl/identity-checks.ts';
-import { DEFAULT_NAMESPACE } from '../../../src/acl/ids.ts';
 import {
   policyOfNodeIdentity,
   policyOfServiceIdentity,
   policyOfTemplatedPolicy,
   previewTemplate,
-} from '../../../src/acl/synthetic-policy.ts';
-import { renderTemplate, TEMPLATES, templateNamed } from '../../../src/acl/templates.ts';
+} from '../../../src/acl/built-in/synthetic-policy.ts';
+import { renderTemplate, TEMPLATES, templateNamed } from '../../../src/acl/built-in/templates.ts';
+import { identityLists } from '../../../src/acl/checks/identity-checks.ts';
+import { DEFAULT_NAMESPACE } from '../../../src/acl/ids.ts';
 import { refusalOf } from '../refusal-of.ts';
 import { TEAM } from './cases.ts';
 

@@ -1,6 +1,6 @@
 // What tests of the endpoints for operators share.
 
-import type { TokenDraft } from '../../../src/acl/drafts.ts';
+import type { TokenDraft } from '../../../src/acl/checks/drafts.ts';
 import type { AccessorId, SecretId } from '../../../src/acl/ids.ts';
 import type { Change } from '../../../src/state/commands/commands.ts';
 import { type Harness, newToken } from '../../service/harness.ts';

@@ -1,8 +1,8 @@
 // What tests of commands share: how each change is written down, and a state with one of everything.
 
 import { DEFAULT_NAMESPACE } from '../../../src/acl/ids.ts';
-import type { Instant } from '../../../src/acl/instant.ts';
 import type { AuthMethodOrigin } from '../../../src/acl/token.ts';
+import type { Instant } from '../../../src/acl/values/instant.ts';
 import type { Change } from '../../../src/state/commands/commands.ts';
 import {
   aBindingRule,

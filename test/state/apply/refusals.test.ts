@@ -7,7 +7,7 @@ import {
   GLOBAL_MANAGEMENT_ID,
   type SecretId,
 } from '../../../src/acl/ids.ts';
-import type { Instant } from '../../../src/acl/instant.ts';
+import type { Instant } from '../../../src/acl/values/instant.ts';
 import type { Change, Command } from '../../../src/state/commands/commands.ts';
 import {
   aBindingRule,

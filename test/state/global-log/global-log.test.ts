@@ -2,7 +2,7 @@
 
 import t, { type Test } from 'tap';
 import type { NamespaceName } from '../../../src/acl/ids.ts';
-import type { Instant } from '../../../src/acl/instant.ts';
+import type { Instant } from '../../../src/acl/values/instant.ts';
 import type { Change, ChangeOf } from '../../../src/state/commands/commands.ts';
 import type { Outcome } from '../../../src/state/commands/outcome.ts';
 import { arrivedEffect } from '../../../src/state/global-effects.ts';

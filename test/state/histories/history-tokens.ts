@@ -1,8 +1,8 @@
 // What the steps of a history that concern tokens are: as commands, and as what the history says when they took effect.
 
-import type { Instant } from '../../../src/acl/instant.ts';
 import type { Unstamped } from '../../../src/acl/stamped.ts';
 import type { Token } from '../../../src/acl/token.ts';
+import type { Instant } from '../../../src/acl/values/instant.ts';
 import { tokenLinksOf } from '../../../src/service/objects/resolve-links.ts';
 import type { Change } from '../../../src/state/commands/commands.ts';
 import type { Outcome } from '../../../src/state/commands/outcome.ts';

@@ -10,11 +10,11 @@ import {
 import { BIND_TYPES, type BindingRule } from '../../../acl/binding-rule.ts';
 import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../../../acl/identities.ts';
 import { lookupBytes } from '../../../acl/ids.ts';
-import { parseInstant } from '../../../acl/instant.ts';
 import type { Namespace } from '../../../acl/namespace.ts';
 import type { Policy } from '../../../acl/policy.ts';
 import type { Role } from '../../../acl/role.ts';
 import type { AuthMethodOrigin, Token } from '../../../acl/token.ts';
+import { parseInstant } from '../../../acl/values/instant.ts';
 import type { TableName } from '../../view.ts';
 import type { Stamped } from './stamp.ts';
 

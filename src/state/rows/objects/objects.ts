@@ -7,12 +7,12 @@ import { sha256 } from '../../../../cluster/platform/sha256.ts';
 import type { AuthMethod } from '../../../acl/auth-method.ts';
 import type { BindingRule } from '../../../acl/binding-rule.ts';
 import { isUuid, lookupBytes, type NamespaceName, uuidOfBytes } from '../../../acl/ids.ts';
-import { instantMs } from '../../../acl/instant.ts';
-import { nameKey } from '../../../acl/names.ts';
 import type { Namespace } from '../../../acl/namespace.ts';
 import type { Policy } from '../../../acl/policy.ts';
 import type { Role } from '../../../acl/role.ts';
 import type { AuthMethodOrigin, Token } from '../../../acl/token.ts';
+import { instantMs } from '../../../acl/values/instant.ts';
+import { nameKey } from '../../../acl/values/names.ts';
 import type { ObjectCounts, TableName } from '../../view.ts';
 import {
   AUTH_METHOD_CODEC,

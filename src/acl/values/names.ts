@@ -1,8 +1,8 @@
 // The names of things: which characters and lengths each kind may have, with the refusals that say
 // so, and the key under which a name is looked up. Whether a name is taken is the state's question.
 
-import { invalid } from './error.ts';
-import { GLOBAL_READ_ONLY_ID, type NamespaceName } from './ids.ts';
+import { invalid } from '../error.ts';
+import { GLOBAL_READ_ONLY_ID, type NamespaceName } from '../ids.ts';
 
 /** The one policy name with a slash. Nobody else may take it, or anything under `builtin/`. */
 export const GLOBAL_READ_ONLY_NAME = 'builtin/global-read-only';

@@ -2,16 +2,16 @@
 // of compatibility 3.2, 3.4 and 4.2. Whether a name is taken and what the links mean is asked through
 // functions.
 
+import { invalid } from '../error.ts';
+import { roleHash } from '../hash.ts';
+import { isUuid, type NamespaceName, type PolicyId, type RoleId } from '../ids.ts';
+import { requireSameAddress, roleNameTaken, roleToUpdateMissing } from '../refusals.ts';
+import type { Role } from '../role.ts';
+import type { Unstamped } from '../stamped.ts';
+import { requireRoleName } from '../values/names.ts';
 import type { RoleDraft } from './drafts.ts';
-import { invalid } from './error.ts';
-import { roleHash } from './hash.ts';
 import { identityLists } from './identity-checks.ts';
-import { isUuid, type NamespaceName, type PolicyId, type RoleId } from './ids.ts';
 import { uniqueIds } from './links.ts';
-import { requireRoleName } from './names.ts';
-import { requireSameAddress, roleNameTaken, roleToUpdateMissing } from './refusals.ts';
-import type { Role } from './role.ts';
-import type { Unstamped } from './stamped.ts';
 
 export interface RoleLookups {
   /** The role that bears the name in the role's namespace, in any letter case. */

@@ -2,10 +2,8 @@
 // comes out, or the first refusal in the order of compatibility 3.4. What depends on the state is asked
 // through functions, each called once at its place in that order; applying asks it again.
 
-import type { TokenDraft } from './drafts.ts';
-import { AclError, invalid } from './error.ts';
-import { withTokenHash } from './hash.ts';
-import { identityLists } from './identity-checks.ts';
+import { AclError, invalid } from '../error.ts';
+import { withTokenHash } from '../hash.ts';
 import {
   type AccessorId,
   ANONYMOUS_ACCESSOR,
@@ -14,18 +12,20 @@ import {
   ROOT_SECRETS,
   requireUnreservedId,
   type SecretId,
-} from './ids.ts';
-import { instantNs, instantOfMs } from './instant.ts';
-import { type ResolvedLinks, uniqueIds } from './links.ts';
+} from '../ids.ts';
 import {
   requireSameAddress,
   tokenExpired,
   tokenIdInUse,
   tokenMissing,
   tokenToUpdateMissing,
-} from './refusals.ts';
-import type { Unstamped } from './stamped.ts';
-import type { Token } from './token.ts';
+} from '../refusals.ts';
+import type { Unstamped } from '../stamped.ts';
+import type { Token } from '../token.ts';
+import { instantNs, instantOfMs } from '../values/instant.ts';
+import type { TokenDraft } from './drafts.ts';
+import { identityLists } from './identity-checks.ts';
+import { type ResolvedLinks, uniqueIds } from './links.ts';
 import {
   expirationOfNewToken,
   isExpired,

@@ -2,7 +2,7 @@
 // `undefined` means absent (a JSON null counts as absent). Fields that the service itself sends and
 // that a caller may send back (indexes, hashes, times of creation) are dropped before this point.
 
-import type { JsonValue } from './auth-method.ts';
+import type { JsonValue } from '../auth-method.ts';
 
 /** A link by id or by name; with both, the id counts. */
 export interface LinkDraft {

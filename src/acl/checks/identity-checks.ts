@@ -2,11 +2,11 @@
 // order that makes equal lists equal, so that the content hash depends on the meaning alone. The
 // texts are compatibility 3.4 and 4.2.
 
+import { type TemplateName, templateNamed, templateProblem } from '../built-in/templates.ts';
+import { invalid } from '../error.ts';
+import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../identities.ts';
+import { isIdentityName } from '../values/names.ts';
 import type { NodeIdentityDraft, ServiceIdentityDraft, TemplatedPolicyDraft } from './drafts.ts';
-import { invalid } from './error.ts';
-import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from './identities.ts';
-import { isIdentityName } from './names.ts';
-import { type TemplateName, templateNamed, templateProblem } from './templates.ts';
 
 /** Who bears the identities. A local token may not name datacenters: it has but its own. */
 export type IdentityOwner = 'global token' | 'local token' | 'role';

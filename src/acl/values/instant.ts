@@ -2,7 +2,7 @@
 // Two texts of one moment may differ (offset, trailing zeros), so moments are compared by their
 // nanoseconds, never as text. Which moments are allowed where is for the checks to say.
 
-import { assert, must } from '../../cluster/base/assert.ts';
+import { assert, must } from '../../../cluster/base/assert.ts';
 
 declare const brand: unique symbol;
 /** RFC 3339 text in UTC, e.g. `2026-11-21T06:17:45.123Z`; up to nine digits of fraction. */

@@ -2,7 +2,7 @@
 // in one canonical form (`90s` becomes `1m30s`). Values are nanoseconds in 64 signed bits. What is an
 // allowed length where is for the checks to say.
 
-import { withoutTrailing } from '../../cluster/base/without-trailing.ts';
+import { withoutTrailing } from '../../../cluster/base/without-trailing.ts';
 
 const NS_BY_UNIT: ReadonlyMap<string, bigint> = new Map([
   ['ns', 1n],

@@ -2,9 +2,9 @@
 // configured bounds. A token is void from the moment after its expiration time, for every reader.
 // Deleting void tokens is a duty of the leader and nothing here.
 
-import type { TokenDraft } from './drafts.ts';
-import { formatDuration, MAX_DURATION_NS } from './duration.ts';
-import { AclError, invalid } from './error.ts';
+import { AclError, invalid } from '../error.ts';
+import type { Token } from '../token.ts';
+import { formatDuration, MAX_DURATION_NS } from '../values/duration.ts';
 import {
   type Instant,
   instantMs,
@@ -12,8 +12,8 @@ import {
   isZeroMoment,
   type Moment,
   parseInstant,
-} from './instant.ts';
-import type { Token } from './token.ts';
+} from '../values/instant.ts';
+import type { TokenDraft } from './drafts.ts';
 
 /** Bounds, both inclusive, on how long a token with an expiration lives. */
 export interface TtlLimits {

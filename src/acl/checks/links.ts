@@ -1,6 +1,6 @@
 // Links to other objects by id. They are resolved from names before they come here.
 
-import type { PolicyId, RoleId } from './ids.ts';
+import type { PolicyId, RoleId } from '../ids.ts';
 
 /** What the links of a draft turned out to mean. Repetitions are dropped by the checks. */
 export interface ResolvedLinks {

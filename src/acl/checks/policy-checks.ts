@@ -2,15 +2,15 @@
 // comes out, or a refusal in the words of compatibility 3.2 and 3.3. Whether a name is taken and
 // whether the rule text can be read is asked through functions.
 
-import { isBuiltinPolicy } from './built-ins.ts';
+import { isBuiltinPolicy } from '../built-in/built-ins.ts';
+import { AclError, invalid } from '../error.ts';
+import { policyHash } from '../hash.ts';
+import { isUuid, type NamespaceName, type PolicyId } from '../ids.ts';
+import type { Policy } from '../policy.ts';
+import { policyNameTaken, policyToUpdateMissing, requireSameAddress } from '../refusals.ts';
+import type { Unstamped } from '../stamped.ts';
+import { requirePolicyName } from '../values/names.ts';
 import type { PolicyDraft } from './drafts.ts';
-import { AclError, invalid } from './error.ts';
-import { policyHash } from './hash.ts';
-import { isUuid, type NamespaceName, type PolicyId } from './ids.ts';
-import { requirePolicyName } from './names.ts';
-import type { Policy } from './policy.ts';
-import { policyNameTaken, policyToUpdateMissing, requireSameAddress } from './refusals.ts';
-import type { Unstamped } from './stamped.ts';
 
 export interface PolicyLookups {
   /** The policy that bears the name in the policy's namespace, in any letter case. */

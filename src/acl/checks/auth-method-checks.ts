@@ -2,14 +2,14 @@
 // src/auth-methods. A write of one is an upsert, so there is one builder for create and update. The
 // texts are compatibility 3.2 and 3.5.
 
-import { AUTH_METHOD_TYPES, type AuthMethod, type AuthMethodType } from './auth-method.ts';
+import { AUTH_METHOD_TYPES, type AuthMethod, type AuthMethodType } from '../auth-method.ts';
+import { invalid } from '../error.ts';
+import { DEFAULT_NAMESPACE, type NamespaceName } from '../ids.ts';
+import { requireSameAddress } from '../refusals.ts';
+import type { Unstamped } from '../stamped.ts';
+import { formatDuration } from '../values/duration.ts';
+import { requireAuthMethodName } from '../values/names.ts';
 import type { AuthMethodDraft, NamespaceRuleDraft } from './drafts.ts';
-import { formatDuration } from './duration.ts';
-import { invalid } from './error.ts';
-import { DEFAULT_NAMESPACE, type NamespaceName } from './ids.ts';
-import { requireAuthMethodName } from './names.ts';
-import { requireSameAddress } from './refusals.ts';
-import type { Unstamped } from './stamped.ts';
 import type { TtlLimits } from './token-expiry.ts';
 
 export interface AuthMethodGiven {

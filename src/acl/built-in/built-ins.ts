@@ -2,7 +2,7 @@
 // management tokens and the namespace that always exists. Their ids and texts are fixed; their rule
 // texts, moments and random ids are given. Making and refreshing them is the leader's duty.
 
-import { policyHash, withTokenHash } from './hash.ts';
+import { policyHash, withTokenHash } from '../hash.ts';
 import {
   type AccessorId,
   ANONYMOUS_ACCESSOR,
@@ -12,13 +12,13 @@ import {
   GLOBAL_READ_ONLY_ID,
   type PolicyId,
   type SecretId,
-} from './ids.ts';
-import { instantOfMs } from './instant.ts';
-import { GLOBAL_READ_ONLY_NAME } from './names.ts';
-import type { Namespace } from './namespace.ts';
-import type { Policy } from './policy.ts';
-import type { Unstamped } from './stamped.ts';
-import type { Token } from './token.ts';
+} from '../ids.ts';
+import type { Namespace } from '../namespace.ts';
+import type { Policy } from '../policy.ts';
+import type { Unstamped } from '../stamped.ts';
+import type { Token } from '../token.ts';
+import { instantOfMs } from '../values/instant.ts';
+import { GLOBAL_READ_ONLY_NAME } from '../values/names.ts';
 
 const GLOBAL_MANAGEMENT_NAME = 'global-management';
 

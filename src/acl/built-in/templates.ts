@@ -1,8 +1,8 @@
 // The catalogue of templated policies and how they become rules. Rules are built as data and then
 // written out, and whatever comes from a caller is quoted so that no text can leave its quotes.
-// Which template a token or role may use, and in which words it is refused, is identity-checks.ts.
+// Which template a token or role may use, and in which words it is refused, says checks/identity-checks.ts.
 
-import { isIdentityName } from './names.ts';
+import { isIdentityName } from '../values/names.ts';
 
 export type TemplateName =
   | 'builtin/service'

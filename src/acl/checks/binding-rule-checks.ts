@@ -2,15 +2,15 @@
 // same check decides. Selectors and name templates are read by the auth method's own checkers, which
 // come as functions. The texts are compatibility 4.3 and 7.4.
 
-import { unreachable } from '../../cluster/base/unreachable.ts';
-import { BIND_TYPES, type BindingRule, type BindType } from './binding-rule.ts';
+import { unreachable } from '../../../cluster/base/unreachable.ts';
+import { BIND_TYPES, type BindingRule, type BindType } from '../binding-rule.ts';
+import { templateNamed, templateProblem } from '../built-in/templates.ts';
+import { AclError, invalid } from '../error.ts';
+import { type BindingRuleId, isUuid, type NamespaceName } from '../ids.ts';
+import { bindingRuleToUpdateMissing, requireSameAddress } from '../refusals.ts';
+import type { Unstamped } from '../stamped.ts';
+import { isIdentityName, isRoleName, nameKey } from '../values/names.ts';
 import type { BindingRuleDraft } from './drafts.ts';
-import { AclError, invalid } from './error.ts';
-import { type BindingRuleId, isUuid, type NamespaceName } from './ids.ts';
-import { isIdentityName, isRoleName, nameKey } from './names.ts';
-import { bindingRuleToUpdateMissing, requireSameAddress } from './refusals.ts';
-import type { Unstamped } from './stamped.ts';
-import { templateNamed, templateProblem } from './templates.ts';
 
 /** All rules of an auth method are read by each login, and by its deletion at once. */
 const DESCRIPTION_LENGTH_MAX = 4096;

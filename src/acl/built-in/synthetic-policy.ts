@@ -2,11 +2,11 @@
 // ids are made from their rules, so equal rules have one id wherever they come from. Two of one id may
 // still differ in datacenters and namespace: whoever caches by id must add those to the key.
 
-import { AclError } from './error.ts';
-import { policyHash } from './hash.ts';
-import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from './identities.ts';
-import type { NamespaceName, PolicyId } from './ids.ts';
-import type { Policy } from './policy.ts';
+import { AclError } from '../error.ts';
+import { policyHash } from '../hash.ts';
+import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../identities.ts';
+import type { NamespaceName, PolicyId } from '../ids.ts';
+import type { Policy } from '../policy.ts';
 import {
   renderTemplate,
   type TemplateName,

@@ -1,14 +1,14 @@
 // What a valid namespace is: a draft goes in, a namespace ready for the log comes out, or a refusal.
 // A write of one is an upsert where the path allows it, so there is one builder (decisions 4).
 
+import { invalid } from '../error.ts';
+import { DEFAULT_NAMESPACE, type NamespaceName } from '../ids.ts';
+import type { Namespace } from '../namespace.ts';
+import { requireSameAddress } from '../refusals.ts';
+import type { Unstamped } from '../stamped.ts';
+import { requireNamespaceName } from '../values/names.ts';
 import type { NamespaceDraft } from './drafts.ts';
-import { invalid } from './error.ts';
-import { DEFAULT_NAMESPACE, type NamespaceName } from './ids.ts';
 import { type ResolvedLinks, uniqueIds } from './links.ts';
-import { requireNamespaceName } from './names.ts';
-import type { Namespace } from './namespace.ts';
-import { requireSameAddress } from './refusals.ts';
-import type { Unstamped } from './stamped.ts';
 
 export interface NamespaceGiven {
   /** The name in the path, or undefined when the path has none. */
