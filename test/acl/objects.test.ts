@@ -56,7 +56,7 @@ import {
 } from '../../src/acl/refusals.ts';
 import type { Role } from '../../src/acl/role.ts';
 import { HOUR_NS, MINUTE_NS, SECOND_NS } from '../../src/acl/values/duration.ts';
-import { TTL_LIMITS } from '../support/fixtures.ts';
+import { TTL_LIMITS } from '../support/state-and-service/fixtures.ts';
 import { refusalOf } from './refusal-of.ts';
 
 const ID = '11111111-1111-1111-1111-11111111111a';

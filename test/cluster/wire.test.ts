@@ -20,7 +20,7 @@ import { decodeFrame, encodeFrame } from '../../cluster/wire/frame-codec.ts';
 import { hmacSha256, isSameSecret } from '../../cluster/wire/hmac.ts';
 import { WireDamage } from '../../cluster/wire/wire-damage.ts';
 import { programTexts } from '../support/program-texts.ts';
-import { streamOf } from '../support/simulated-world.ts';
+import { streamOf } from '../support/simulated/simulated-world.ts';
 import {
   FRAMES,
   GOLDEN_FIRST_HELLO,

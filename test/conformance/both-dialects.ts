@@ -1,6 +1,11 @@
 // Refusals, asked for in both dialects: the text is the same, the status is each dialect's own.
 
-import { answers, Client, type Fields, type NodeUnderTest } from '../support/running-node.ts';
+import {
+  answers,
+  Client,
+  type Fields,
+  type NodeUnderTest,
+} from '../support/running/running-node.ts';
 
 /** The statuses of a refusal: for clients of the `consul` dialect, and for those of `service`. */
 export type Statuses = readonly [consul: number, service: number];

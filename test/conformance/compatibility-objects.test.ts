@@ -3,8 +3,8 @@
 // the test's name says so.
 
 import t from 'tap';
-import { jwtIssuer } from '../support/jwt-issuer.ts';
-import { Client, type Fields, runNode } from '../support/running-node.ts';
+import { jwtIssuer } from '../support/running/jwt-issuer.ts';
+import { Client, type Fields, runNode } from '../support/running/running-node.ts';
 import {
   DENIED,
   DUPLICATE,

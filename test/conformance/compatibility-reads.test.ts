@@ -2,9 +2,9 @@
 // parameters of reads, blocking queries.
 
 import t from 'tap';
-import { jwtIssuer } from '../support/jwt-issuer.ts';
-import { until } from '../support/running-group.ts';
-import { answers, Client, ROOT, runNode } from '../support/running-node.ts';
+import { jwtIssuer } from '../support/running/jwt-issuer.ts';
+import { until } from '../support/running/running-group.ts';
+import { answers, Client, ROOT, runNode } from '../support/running/running-node.ts';
 import { MALFORMED, type Refusal, refuses } from './both-dialects.ts';
 import { makersOn } from './makers.ts';
 

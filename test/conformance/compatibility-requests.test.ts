@@ -3,8 +3,15 @@
 
 import t from 'tap';
 import { selfSigned } from '../support/certificates.ts';
-import { jwtIssuer } from '../support/jwt-issuer.ts';
-import { answers, Client, type Fields, ROOT, runNode, send } from '../support/running-node.ts';
+import { jwtIssuer } from '../support/running/jwt-issuer.ts';
+import {
+  answers,
+  Client,
+  type Fields,
+  ROOT,
+  runNode,
+  send,
+} from '../support/running/running-node.ts';
 import {
   DENIED,
   INVALID,

@@ -6,8 +6,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { blake2b } from '@noble/hashes/blake2.js';
 import t from 'tap';
-import { jwtIssuer } from '../support/jwt-issuer.ts';
-import { answers, Client, type Fields, ROOT, runNode } from '../support/running-node.ts';
+import { jwtIssuer } from '../support/running/jwt-issuer.ts';
+import { answers, Client, type Fields, ROOT, runNode } from '../support/running/running-node.ts';
 import {
   DENIED,
   DUPLICATE,

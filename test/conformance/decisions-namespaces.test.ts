@@ -3,8 +3,14 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: that is how namespace rules name attributes.
 
 import t from 'tap';
-import { jwtIssuer } from '../support/jwt-issuer.ts';
-import { answers, Client, type Fields, type Reply, runNode } from '../support/running-node.ts';
+import { jwtIssuer } from '../support/running/jwt-issuer.ts';
+import {
+  answers,
+  Client,
+  type Fields,
+  type Reply,
+  runNode,
+} from '../support/running/running-node.ts';
 import { fresh, makersOn, mayRead } from './makers.ts';
 
 const node = await runNode(t);

@@ -2,7 +2,7 @@
 // and deployed clients differ, expiry, indexes and positions, cas, request ids, explain.
 
 import t from 'tap';
-import { jwtIssuer } from '../support/jwt-issuer.ts';
+import { jwtIssuer } from '../support/running/jwt-issuer.ts';
 import {
   answers,
   Client,
@@ -11,7 +11,7 @@ import {
   ROOT,
   runNode,
   send,
-} from '../support/running-node.ts';
+} from '../support/running/running-node.ts';
 import { INVALID, MALFORMED, refuses } from './both-dialects.ts';
 import { fresh, makersOn, mayRead } from './makers.ts';
 

@@ -4,8 +4,14 @@
 
 import t from 'tap';
 import { startLoopback } from '../auth-methods/loopback.ts';
-import { jwtIssuer } from '../support/jwt-issuer.ts';
-import { answers, Client, type Fields, type Reply, runNode } from '../support/running-node.ts';
+import { jwtIssuer } from '../support/running/jwt-issuer.ts';
+import {
+  answers,
+  Client,
+  type Fields,
+  type Reply,
+  runNode,
+} from '../support/running/running-node.ts';
 import { fresh, linkTo, makersOn } from './makers.ts';
 
 const NO_ID = '7b2c0b4e-5f0a-4d7f-9d3b-1c2d3e4f5a6b';

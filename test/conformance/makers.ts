@@ -1,7 +1,7 @@
 // Objects for tests to work on, each with a name that no other has. What a test says about an object
 // wins over what is filled in here.
 
-import type { Client, Fields } from '../support/running-node.ts';
+import type { Client, Fields } from '../support/running/running-node.ts';
 
 let serial = 0;
 

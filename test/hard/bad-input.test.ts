@@ -13,7 +13,7 @@ import {
   SNAPSHOT_ENDPOINTS,
 } from '../../src/api/endpoints/endpoints-operator.ts';
 import { NAMESPACE_PARAMETER, QUERY_BY_KIND } from '../../src/api/endpoints/query-parameters.ts';
-import { runNode } from '../support/running-node.ts';
+import { runNode } from '../support/running/running-node.ts';
 import {
   type Answer,
   type Asked,

@@ -19,7 +19,7 @@ import { messageOf } from '../../cluster/base/message-of.ts';
 import { openNode } from '../../src/node/node.ts';
 import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
 import { certify, makeAuthority } from '../support/certificates.ts';
-import { until } from '../support/running-group.ts';
+import { until } from '../support/running/running-group.ts';
 import { ask, askJson, stateOf } from './asking.ts';
 import { CrashLoad, randomFrom } from './crash-load.ts';
 import { startAndKill, startRefused, startServer, temporaryFolder } from './server-process.ts';

@@ -5,7 +5,7 @@ import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
-import { freePorts } from '../support/free-ports.ts';
+import { freePorts } from '../support/running/free-ports.ts';
 import { ask } from './asking.ts';
 import { hangingFile } from './hanging-file.ts';
 import { startAndSignal, startServer, temporaryFolder } from './server-process.ts';

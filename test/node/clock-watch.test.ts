@@ -4,9 +4,9 @@ import t from 'tap';
 import { ClockWatch } from '../../src/node/reign/clock-watch.ts';
 import { systemClock } from '../../src/platform-node/system-clock.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { planned, runDatacenter, serverOf } from '../support/running-datacenters.ts';
-import { allReady } from '../support/running-group.ts';
-import { Client, runNode } from '../support/running-node.ts';
+import { planned, runDatacenter, serverOf } from '../support/running/running-datacenters.ts';
+import { allReady } from '../support/running/running-group.ts';
+import { Client, runNode } from '../support/running/running-node.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -2,8 +2,8 @@
 // along wherever that is carried; whoever answers for another server puts in none of its own.
 
 import t from 'tap';
-import { runDatacenter, serverOf } from '../support/running-datacenters.ts';
-import { joiningServer, type ServerUnderTest, until } from '../support/running-group.ts';
+import { runDatacenter, serverOf } from '../support/running/running-datacenters.ts';
+import { joiningServer, type ServerUnderTest, until } from '../support/running/running-group.ts';
 
 const DEFAULT = '22222222-0000-4000-8000-000000000000';
 const WITH_DEFAULT = { 'acl-tokens-default': DEFAULT };

@@ -18,8 +18,8 @@ import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
 import { encodeCommand } from '../../src/state/commands/command-codec.ts';
 import { StateMachine } from '../../src/state/machine.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { aCommand, aToken } from '../support/fixtures.ts';
-import { BUILTINS, collect, MachineHarness } from '../support/machine-harness.ts';
+import { aCommand, aToken } from '../support/state-and-service/fixtures.ts';
+import { BUILTINS, collect, MachineHarness } from '../support/state-and-service/machine-harness.ts';
 
 interface Disk {
   readonly folder: string;

@@ -2,15 +2,15 @@
 // leads next, whatever is on its disk, and however often servers are started with the same settings.
 
 import t from 'tap';
-import { runDatacenter, serverOf } from '../support/running-datacenters.ts';
+import { runDatacenter, serverOf } from '../support/running/running-datacenters.ts';
 import {
   allReady,
   leaderOf,
   runServers,
   type ServerUnderTest,
   until,
-} from '../support/running-group.ts';
-import { type Client, ROOT } from '../support/running-node.ts';
+} from '../support/running/running-group.ts';
+import { type Client, ROOT } from '../support/running/running-node.ts';
 
 /** Each has servers of its own, and waits for them most of the time. */
 t.jobs = 3;

@@ -15,8 +15,8 @@ import {
   runServers,
   type ServerUnderTest,
   until,
-} from '../support/running-group.ts';
-import { Client, type Fields, ROOT, runNode } from '../support/running-node.ts';
+} from '../support/running/running-group.ts';
+import { Client, type Fields, ROOT, runNode } from '../support/running/running-node.ts';
 
 /** Each has servers of its own, and waits for them most of the time. */
 t.jobs = 2;

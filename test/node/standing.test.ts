@@ -25,8 +25,8 @@ import { REAP_BATCH_MAX } from '../../src/service/duties/duties.ts';
 import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';
-import { loneDatacenter } from '../support/lone-datacenter.ts';
-import { startedMachine } from '../support/machine-harness.ts';
+import { loneDatacenter } from '../support/state-and-service/lone-datacenter.ts';
+import { startedMachine } from '../support/state-and-service/machine-harness.ts';
 
 const LEADER = {
   node: 2,

@@ -8,7 +8,7 @@ import t from 'tap';
 import { tellServiceManager } from '../../src/platform-node/process/service-manager.ts';
 import { ask } from '../hard/asking.ts';
 import { startServer, temporaryFolder } from '../hard/server-process.ts';
-import { until } from '../support/running-group.ts';
+import { until } from '../support/running/running-group.ts';
 
 /** A folder with a tool that adds a line for each time it is called, and what those lines are. */
 function writingTool(owner: Parameters<typeof temporaryFolder>[0], exitStatus: number) {

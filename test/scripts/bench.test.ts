@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { endWithProcess, exitAtSignals } from '../../scripts/exit-at-signals.ts';
-import { until } from '../support/running-group.ts';
+import { until } from '../support/running/running-group.ts';
 
 exitAtSignals();
 

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { runFile } from '../../scripts/tests/run-file.ts';
-import { until } from '../support/running-group.ts';
+import { until } from '../support/running/running-group.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'scripts', 'tests', 'main.js');
 const TAP = `import t from ${JSON.stringify(import.meta.resolve('tap'))};\n`;

@@ -7,7 +7,7 @@ import type {
   OperationName,
   OperationOutput,
 } from '../../src/service/operations.ts';
-import { ServiceGroup } from '../support/service-group.ts';
+import { ServiceGroup } from '../support/state-and-service/service-group.ts';
 import { authMethods, CALL, SETTINGS } from './harness.ts';
 
 export class AskedGroup extends ServiceGroup {

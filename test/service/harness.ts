@@ -29,9 +29,9 @@ import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { StateMachine } from '../../src/state/machine.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeRandom } from '../support/fake-random.ts';
-import { TTL_LIMITS } from '../support/fixtures.ts';
-import { loneDatacenter } from '../support/lone-datacenter.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
+import { TTL_LIMITS } from '../support/state-and-service/fixtures.ts';
+import { loneDatacenter } from '../support/state-and-service/lone-datacenter.ts';
 
 export const ROOT = secretIdOf('root-secret');
 export const START_MS = Date.parse('2026-01-01T00:00:00Z');

@@ -5,9 +5,9 @@ import t from 'tap';
 import { PositionWaiters } from '../../src/service/position-waiters.ts';
 import type { Position } from '../../src/state/commands/outcome.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { aPolicy } from '../support/fixtures.ts';
-import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
+import { aPolicy } from '../support/state-and-service/fixtures.ts';
+import { BUILTINS, MachineHarness } from '../support/state-and-service/machine-harness.ts';
 
 interface World {
   readonly harness: MachineHarness;

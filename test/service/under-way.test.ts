@@ -13,7 +13,7 @@ import {
   aPolicy,
   aRole,
   aToken,
-} from '../support/fixtures.ts';
+} from '../support/state-and-service/fixtures.ts';
 import { createHarness, type Harness, newPolicy, newToken } from './harness.ts';
 
 const NOWHERE = { bindingRule: () => undefined };

@@ -16,15 +16,20 @@ import { methodKey } from '../../src/state/rows/objects/objects.ts';
 import { decodeRetiredNamespace } from '../../src/state/rows/objects/retired-namespace.ts';
 import { decodeKeyspaces, KEYSPACES_KEY } from '../../src/state/rows/store/keyspaces.ts';
 import { ROW, textsInKey } from '../../src/state/rows/tables.ts';
+import { MemoryKv } from '../support/memory-kv.ts';
 import {
   accessorNumbered,
   aNamespace,
   aNamespaceName,
   anAuthMethod,
   aToken,
-} from '../support/fixtures.ts';
-import { BUILTINS, collect, MachineHarness, orphansIn } from '../support/machine-harness.ts';
-import { MemoryKv } from '../support/memory-kv.ts';
+} from '../support/state-and-service/fixtures.ts';
+import {
+  BUILTINS,
+  collect,
+  MachineHarness,
+  orphansIn,
+} from '../support/state-and-service/machine-harness.ts';
 import { inOrder, requireRowsFromNothing, requireSame } from './rows-from-nothing.ts';
 
 const NUMBERS = [1, 2, 3, 4, 5, 6];

@@ -61,7 +61,7 @@ import {
   policyIdNumbered,
   roleIdNumbered,
   ruleIdNumbered,
-} from '../support/fixtures.ts';
+} from '../support/state-and-service/fixtures.ts';
 import {
   GOLDEN_COMMANDS,
   GOLDEN_DRAWN_CREATE,

@@ -11,8 +11,8 @@ import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { StateMachine } from '../../src/state/machine.ts';
 import { FailingKv } from '../support/failing-kv.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { foundAlone, openLoneGroup } from '../support/lone-group.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
+import { foundAlone, openLoneGroup } from '../support/simulated/lone-group.ts';
 
 interface Stores {
   readonly log: Kv;

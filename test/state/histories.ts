@@ -19,7 +19,7 @@ import {
   roleIdNumbered,
   ruleIdNumbered,
   secretNumbered,
-} from '../support/fixtures.ts';
+} from '../support/state-and-service/fixtures.ts';
 
 export const NAMESPACE_NAMES = ['default', 'team', 'other'].map(aNamespaceName);
 const MINUTE_MS = 60_000;

@@ -3,9 +3,14 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { idsOf, withId, withoutId } from '../../src/state/rows/layout/id-list.ts';
-import { aBindingRule, aCommand, anAuthMethod, ruleIdNumbered } from '../support/fixtures.ts';
-import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
+import {
+  aBindingRule,
+  aCommand,
+  anAuthMethod,
+  ruleIdNumbered,
+} from '../support/state-and-service/fixtures.ts';
+import { BUILTINS, MachineHarness } from '../support/state-and-service/machine-harness.ts';
 
 /** Few of them, so that they meet. Some differ in their first byte alone, some in their last. */
 const id = fc

@@ -5,14 +5,14 @@ import { adoptSha256 } from '../../cluster/platform/sha256.ts';
 import { systemSha256 } from '../../src/platform-node/hashes/system-sha256.ts';
 import { SnapshotIntake } from '../../src/state/snapshot/snapshot-intake.ts';
 import { FailingKv } from '../support/failing-kv.ts';
-import { aRole } from '../support/fixtures.ts';
+import { MemoryKv } from '../support/memory-kv.ts';
+import { aRole } from '../support/state-and-service/fixtures.ts';
 import {
   BUILTINS,
   MachineHarness,
   MemoryGenerations,
   replaceableMachine,
-} from '../support/machine-harness.ts';
-import { MemoryKv } from '../support/memory-kv.ts';
+} from '../support/state-and-service/machine-harness.ts';
 
 adoptSha256(systemSha256);
 

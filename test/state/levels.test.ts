@@ -17,9 +17,12 @@ import { StateMachine } from '../../src/state/machine.ts';
 import { unpack } from '../../src/state/rows/layout/packing.ts';
 import { META_KEY } from '../../src/state/rows/tables.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { aCommand, aPolicy, aToken } from '../support/fixtures.ts';
-import { MachineHarness, replaceableMachine } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
+import { aCommand, aPolicy, aToken } from '../support/state-and-service/fixtures.ts';
+import {
+  MachineHarness,
+  replaceableMachine,
+} from '../support/state-and-service/machine-harness.ts';
 
 const raise = (level: number): Change => ({ type: 'level.raise', level });
 

@@ -8,9 +8,14 @@ import type { Token } from '../../src/acl/token.ts';
 import { pageKeyOf } from '../../src/state/reads/lists.ts';
 import type { Page } from '../../src/state/view.ts';
 import { FailingKv } from '../support/failing-kv.ts';
-import { aCommand, aNamespace, aNamespaceName, aToken } from '../support/fixtures.ts';
-import { BUILTINS, collect, MachineHarness } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
+import {
+  aCommand,
+  aNamespace,
+  aNamespaceName,
+  aToken,
+} from '../support/state-and-service/fixtures.ts';
+import { BUILTINS, collect, MachineHarness } from '../support/state-and-service/machine-harness.ts';
 
 const TEAM = aNamespaceName('team');
 const DEFAULT = { kind: 'one', name: DEFAULT_NAMESPACE } as const;

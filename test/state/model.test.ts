@@ -14,9 +14,13 @@ import type { Outcome } from '../../src/state/commands/outcome.ts';
 import { StateMachine } from '../../src/state/machine.ts';
 import type { StateView } from '../../src/state/view.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { policyIdNumbered, roleIdNumbered } from '../support/fixtures.ts';
-import { collect, MachineHarness, orphansIn } from '../support/machine-harness.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
+import { policyIdNumbered, roleIdNumbered } from '../support/state-and-service/fixtures.ts';
+import {
+  collect,
+  MachineHarness,
+  orphansIn,
+} from '../support/state-and-service/machine-harness.ts';
 import { crashAtEachWrite } from './crashing-node.ts';
 import { history, NAMESPACE_NAMES } from './histories.ts';
 import { Model } from './model.ts';

@@ -11,6 +11,7 @@ import { RESTORE_KEY } from '../../src/state/rows/restore-progress.ts';
 import { rowKey } from '../../src/state/rows/tables.ts';
 import type { StateView } from '../../src/state/view.ts';
 import { FailingKv } from '../support/failing-kv.ts';
+import { MemoryKv } from '../support/memory-kv.ts';
 import {
   aCommand,
   accessorNumbered,
@@ -21,9 +22,12 @@ import {
   roleIdNumbered,
   ruleIdNumbered,
   secretNumbered,
-} from '../support/fixtures.ts';
-import { BEGIN_AS_PRIMARY, BUILTINS, MachineHarness } from '../support/machine-harness.ts';
-import { MemoryKv } from '../support/memory-kv.ts';
+} from '../support/state-and-service/fixtures.ts';
+import {
+  BEGIN_AS_PRIMARY,
+  BUILTINS,
+  MachineHarness,
+} from '../support/state-and-service/machine-harness.ts';
 import { history, NAMESPACE_NAMES } from './histories.ts';
 import { requireSame } from './rows-from-nothing.ts';
 

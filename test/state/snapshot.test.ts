@@ -30,6 +30,7 @@ import { SnapshotReader } from '../../src/state/snapshot/snapshot-reader.ts';
 import { type StateSnapshot, snapshotOf } from '../../src/state/snapshot/snapshot-writer.ts';
 import { FailingKv } from '../support/failing-kv.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { MemoryKv } from '../support/memory-kv.ts';
 import {
   aCommand,
   accessorNumbered,
@@ -38,14 +39,13 @@ import {
   aToken,
   policyIdNumbered,
   roleIdNumbered,
-} from '../support/fixtures.ts';
+} from '../support/state-and-service/fixtures.ts';
 import {
   BUILTINS,
   MachineHarness,
   MemoryGenerations,
   replaceableMachine,
-} from '../support/machine-harness.ts';
-import { MemoryKv } from '../support/memory-kv.ts';
+} from '../support/state-and-service/machine-harness.ts';
 import { GOLDEN_SNAPSHOT } from './golden-bytes.ts';
 import { history } from './histories.ts';
 import { requireSame } from './rows-from-nothing.ts';

@@ -21,8 +21,8 @@ import {
   aToken,
   policyIdNumbered,
   roleIdNumbered,
-} from '../support/fixtures.ts';
-import { startedMachine } from '../support/machine-harness.ts';
+} from '../support/state-and-service/fixtures.ts';
+import { startedMachine } from '../support/state-and-service/machine-harness.ts';
 import { GOLDEN_RECORDS } from './golden-bytes.ts';
 
 const INDEXES: Stamped = { createIndex: 7, modifyIndex: 300 };

@@ -15,15 +15,15 @@ import {
   retiredNamespaceKey,
 } from '../../src/state/rows/objects/retired-namespace.ts';
 import { ROW } from '../../src/state/rows/tables.ts';
+import { MemoryKv } from '../support/memory-kv.ts';
 import {
   accessorNumbered,
   aNamespace,
   anAuthMethod,
   aToken,
   FIXTURE_TIME_MS,
-} from '../support/fixtures.ts';
-import { BUILTINS, MachineHarness } from '../support/machine-harness.ts';
-import { MemoryKv } from '../support/memory-kv.ts';
+} from '../support/state-and-service/fixtures.ts';
+import { BUILTINS, MachineHarness } from '../support/state-and-service/machine-harness.ts';
 
 /** A store that counts how many tokens were read. */
 class CountingKv extends MemoryKv {

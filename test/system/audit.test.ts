@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { ask, MANAGEMENT } from '../hard/asking.ts';
 import { startRefused, startServer, temporaryFolder } from '../hard/server-process.ts';
-import { until } from '../support/running-group.ts';
+import { until } from '../support/running/running-group.ts';
 
 const CONCLAVE = join(import.meta.dirname, '..', '..', 'src', 'main.js');
 

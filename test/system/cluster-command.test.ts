@@ -8,7 +8,7 @@ import t from 'tap';
 import { askNode } from '../../scripts/cluster/ask-node.ts';
 import type { ClusterDescription } from '../../scripts/cluster/cluster-files.ts';
 import { temporaryFolder } from '../hard/server-process.ts';
-import { until } from '../support/running-group.ts';
+import { until } from '../support/running/running-group.ts';
 import { endClusterWithProcess } from './cluster-folder.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'scripts', 'cluster', 'main.js');

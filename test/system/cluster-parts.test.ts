@@ -24,8 +24,8 @@ import { LocalCluster } from '../../scripts/cluster/local-cluster.ts';
 import { openWsNet } from '../../src/platform-node/net/ws-net.ts';
 import { systemClock } from '../../src/platform-node/system-clock.ts';
 import { temporaryFolder } from '../hard/server-process.ts';
-import { freePorts } from '../support/free-ports.ts';
-import { until } from '../support/running-group.ts';
+import { freePorts } from '../support/running/free-ports.ts';
+import { until } from '../support/running/running-group.ts';
 
 const LOGGER = { debug() {}, info() {}, warn() {}, error() {} };
 const SECRETS = { managementToken: 'm', clusterKey: 'k' };

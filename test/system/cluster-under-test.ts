@@ -12,8 +12,8 @@ import {
 import { figuresOfAll } from '../../scripts/cluster/figures.ts';
 import { LocalCluster } from '../../scripts/cluster/local-cluster.ts';
 import { temporaryFolder } from '../hard/server-process.ts';
-import { freePorts } from '../support/free-ports.ts';
-import { until } from '../support/running-group.ts';
+import { freePorts } from '../support/running/free-ports.ts';
+import { until } from '../support/running/running-group.ts';
 
 interface Owner {
   teardown(action: () => Promise<unknown> | undefined): void;

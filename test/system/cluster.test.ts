@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import t from 'tap';
 import { type Answer, type Asked, ask, MANAGEMENT } from '../hard/asking.ts';
 import { startRefused, startServer, temporaryFolder } from '../hard/server-process.ts';
-import { freePorts } from '../support/free-ports.ts';
-import { GROUP_KEY, until } from '../support/running-group.ts';
+import { freePorts } from '../support/running/free-ports.ts';
+import { GROUP_KEY, until } from '../support/running/running-group.ts';
 import { leaderOf, type Running, ready, start, startThree } from './three-servers.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.js');

@@ -4,8 +4,8 @@
 import t from 'tap';
 import { askNode, type NodeAnswer, type Question } from '../../scripts/cluster/ask-node.ts';
 import { nodesNamed } from '../../scripts/cluster/cluster-plan.ts';
-import { jwtIssuer } from '../support/jwt-issuer.ts';
-import { until } from '../support/running-group.ts';
+import { jwtIssuer } from '../support/running/jwt-issuer.ts';
+import { until } from '../support/running/running-group.ts';
 import { allShareOne, runCluster } from './cluster-under-test.ts';
 
 const PRIMARY = 'dc1';

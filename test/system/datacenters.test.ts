@@ -13,7 +13,7 @@ import { SoakLoad } from '../../scripts/soak/soak-load.ts';
 import { randomFrom } from '../hard/crash-load.ts';
 import { checkOperations } from '../sim/linearizability/checker.ts';
 import { registerModel } from '../sim/linearizability/register-model.ts';
-import { until } from '../support/running-group.ts';
+import { until } from '../support/running/running-group.ts';
 import { allShareOne, leaderAmong, runCluster } from './cluster-under-test.ts';
 import { HistoryClients } from './history-clients.ts';
 import { LocalClients } from './local-clients.ts';

@@ -10,8 +10,8 @@ import { readSettings } from '../../src/node/settings/settings.ts';
 import { SETTING_KEYS, variableOf } from '../../src/node/settings/settings-keys.ts';
 import { ask, MANAGEMENT } from '../hard/asking.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../hard/server-process.ts';
-import { freePorts } from '../support/free-ports.ts';
-import { until } from '../support/running-group.ts';
+import { freePorts } from '../support/running/free-ports.ts';
+import { until } from '../support/running/running-group.ts';
 
 /** What was compiled lies one folder below the root of the project. */
 const ROOT = join(import.meta.dirname, '..', '..', '..');

@@ -3,7 +3,7 @@
 
 import t from 'tap';
 import { ask } from '../hard/asking.ts';
-import { until } from '../support/running-group.ts';
+import { until } from '../support/running/running-group.ts';
 import { ObjectClients } from './object-clients.ts';
 import { faultOf } from './object-history.ts';
 import { leaderOf, type Plan, type Running, ready, start, startThree } from './three-servers.ts';

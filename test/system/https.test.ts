@@ -10,7 +10,7 @@ import t, { type Test } from 'tap';
 import { MANAGEMENT } from '../hard/asking.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../hard/server-process.ts';
 import { type Authority, type Certified, certify, makeAuthority } from '../support/certificates.ts';
-import { until } from '../support/running-group.ts';
+import { until } from '../support/running/running-group.ts';
 
 t.setTimeout(120_000);
 

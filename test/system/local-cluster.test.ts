@@ -9,7 +9,7 @@ import type { LocalCluster } from '../../scripts/cluster/local-cluster.ts';
 import { randomFrom } from '../hard/crash-load.ts';
 import { checkOperations } from '../sim/linearizability/checker.ts';
 import { registerModel } from '../sim/linearizability/register-model.ts';
-import { until } from '../support/running-group.ts';
+import { until } from '../support/running/running-group.ts';
 import { allTheSame, leaderAmong, othersOf, runCluster } from './cluster-under-test.ts';
 import { HistoryClients } from './history-clients.ts';
 

@@ -23,7 +23,7 @@ import {
 } from '../../src/node/settings/settings-keys.ts';
 import { CHANGE_NUMBER } from '../../src/state/commands/command-codec.ts';
 import { ROW } from '../../src/state/rows/tables.ts';
-import { Client, runNode } from '../support/running-node.ts';
+import { Client, runNode } from '../support/running/running-node.ts';
 import { endClusterWithProcess } from './cluster-folder.ts';
 
 /** What was compiled lies one folder below the root of the project. */

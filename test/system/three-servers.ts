@@ -8,8 +8,8 @@ import {
   startServer,
   temporaryFolder,
 } from '../hard/server-process.ts';
-import { freePorts } from '../support/free-ports.ts';
-import { GROUP_KEY, until } from '../support/running-group.ts';
+import { freePorts } from '../support/running/free-ports.ts';
+import { GROUP_KEY, until } from '../support/running/running-group.ts';
 
 /** How one of them is started, again and again on its folder. */
 export interface Plan {

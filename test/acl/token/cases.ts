@@ -14,7 +14,7 @@ import {
   type SecretId,
 } from '../../../src/acl/ids.ts';
 import type { Token } from '../../../src/acl/token.ts';
-import { TTL_LIMITS } from '../../support/fixtures.ts';
+import { TTL_LIMITS } from '../../support/state-and-service/fixtures.ts';
 
 export const NOW = Date.parse('2026-11-21T06:00:00.500Z');
 

@@ -19,7 +19,7 @@ import { type AccessorId, DEFAULT_NAMESPACE, type SecretId } from '../../../src/
 import type { Token } from '../../../src/acl/token.ts';
 import { MINUTE_NS } from '../../../src/acl/values/duration.ts';
 import { type Instant, instantOfMs } from '../../../src/acl/values/instant.ts';
-import { TTL_LIMITS } from '../../support/fixtures.ts';
+import { TTL_LIMITS } from '../../support/state-and-service/fixtures.ts';
 import { refusalOf } from '../refusal-of.ts';
 import {
   ACCESSOR,

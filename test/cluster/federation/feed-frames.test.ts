@@ -17,7 +17,7 @@ import {
 } from '../../../cluster/federation/snapshot/snapshot-frames.ts';
 import { packed } from '../../../cluster/wire/call-payload.ts';
 import { WireDamage } from '../../../cluster/wire/wire-damage.ts';
-import { streamOf } from '../../support/simulated-world.ts';
+import { streamOf } from '../../support/simulated/simulated-world.ts';
 import { SAMPLES } from './feed-samples.ts';
 
 const SEED = Number(process.env.CONCLAVE_SEED ?? 4_018);

@@ -17,7 +17,7 @@ import type { RpcCall, RpcServer, Transport } from '../../../cluster/transport/t
 import { ComingEntries } from '../../../src/node/federation/ports/coming-entries.ts';
 import { FakeNet } from '../../support/fake-net.ts';
 import { uuidNumbered } from '../../support/fake-random.ts';
-import { settled, streamOf, World } from '../../support/simulated-world.ts';
+import { settled, streamOf, World } from '../../support/simulated/simulated-world.ts';
 import { digestOf, MemoryLog } from './memory-log.ts';
 import { SecondaryState } from './secondary-state.ts';
 

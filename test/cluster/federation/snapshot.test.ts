@@ -21,7 +21,7 @@ import {
 import type { SnapshotSink } from '../../../cluster/federation/snapshot/snapshot-sink.ts';
 import { RpcError, RpcRefusal } from '../../../cluster/transport/calls/rpc-error.ts';
 import type { RpcCaller } from '../../../cluster/transport/transport.ts';
-import { settled } from '../../support/simulated-world.ts';
+import { settled } from '../../support/simulated/simulated-world.ts';
 import {
   aSecondary,
   chainViolations,

@@ -9,8 +9,8 @@ import { EMPTY_GROUP } from '../../../cluster/replica/group-record.ts';
 import type { GroupReplica } from '../../../cluster/replica/group-replica.ts';
 import type { AppliedEntry, Machine } from '../../../cluster/replica/replica.ts';
 import { FailingKv } from '../../support/failing-kv.ts';
-import { foundAlone, openLoneGroup } from '../../support/lone-group.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
+import { foundAlone, openLoneGroup } from '../../support/simulated/lone-group.ts';
 import { adding, entriesBehind, memberRecord, payload } from './cases.ts';
 
 /** Remembers what it was given; its own "disk" is a list that survives it. */

@@ -9,7 +9,7 @@ import type { RawNode } from '../../../cluster/raft/raw-node.ts';
 import { EMPTY_GROUP, encodeGroupRecord } from '../../../cluster/replica/group-record.ts';
 import { Snapshots } from '../../../cluster/replica/snapshots/snapshots.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { settled } from '../../support/simulated-world.ts';
+import { settled } from '../../support/simulated/simulated-world.ts';
 
 const RETRY_MS = 1_000;
 

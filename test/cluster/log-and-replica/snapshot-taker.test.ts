@@ -13,8 +13,8 @@ import {
   SnapshotTaker,
   type TakenSnapshot,
 } from '../../../cluster/replica/snapshots/snapshot-taker.ts';
-import { watched } from '../../support/group-actions.ts';
-import { settled } from '../../support/simulated-world.ts';
+import { watched } from '../../support/simulated/group-actions.ts';
+import { settled } from '../../support/simulated/simulated-world.ts';
 
 const CLOSED = new ReplicaError('closed', 'the log is closing');
 const HASH = new Uint8Array(32);

@@ -18,7 +18,7 @@ import { NO_MEMBERS } from '../../../cluster/raft/membership/membership.ts';
 import { EMPTY_GROUP, type MemberRecord } from '../../../cluster/replica/group-record.ts';
 import type { GroupReplica } from '../../../cluster/replica/group-replica.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { MemberWorld } from '../../support/member-world.ts';
+import { MemberWorld } from '../../support/simulated/member-world.ts';
 import { clean, followersOf, leaderOf } from './cases.ts';
 
 t.test(

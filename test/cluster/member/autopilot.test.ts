@@ -7,7 +7,7 @@ import { Autopilot, type Observation } from '../../../cluster/member/leading/aut
 import { removalChange } from '../../../cluster/member/leading/removal.ts';
 import { DEFAULT_AUTOPILOT } from '../../../cluster/replica/group-record.ts';
 import type { GroupRefusal } from '../../../cluster/replica/group-refusal.ts';
-import { type MemberNode, MemberWorld } from '../../support/member-world.ts';
+import { type MemberNode, MemberWorld } from '../../support/simulated/member-world.ts';
 
 function member(node: number, changed: Partial<MemberView> = {}): MemberView {
   return {

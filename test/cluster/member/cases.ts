@@ -1,7 +1,11 @@
 // What tests of members share.
 
 import type { Test } from 'tap';
-import type { MemberNode, MemberSettings, MemberWorld } from '../../support/member-world.ts';
+import type {
+  MemberNode,
+  MemberSettings,
+  MemberWorld,
+} from '../../support/simulated/member-world.ts';
 
 export function clean(test: Test, world: MemberWorld): void {
   test.same(world.violations, []);

@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { digestVerdict } from '../../../cluster/member/digests/digest-verdict.ts';
-import { type MemberNode, MemberWorld } from '../../support/member-world.ts';
+import { type MemberNode, MemberWorld } from '../../support/simulated/member-world.ts';
 import { clean, followersOf, leaderOf } from './cases.ts';
 
 t.test(

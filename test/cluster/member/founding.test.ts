@@ -15,9 +15,9 @@ import {
 } from '../../../cluster/member/founding/founding.ts';
 import { Identity } from '../../../cluster/member/founding/identity.ts';
 import { nodeNumberOf } from '../../../cluster/member/founding/node-number.ts';
-import { type MemberNode, MemberWorld } from '../../support/member-world.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
-import { streamOf } from '../../support/simulated-world.ts';
+import { type MemberNode, MemberWorld } from '../../support/simulated/member-world.ts';
+import { streamOf } from '../../support/simulated/simulated-world.ts';
 
 const RUNS = Number(process.env.CONCLAVE_RUNS ?? 12);
 const FIRST_SEED = Number(process.env.CONCLAVE_SEED ?? 1);

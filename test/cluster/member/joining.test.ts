@@ -1,7 +1,7 @@
 // Servers that join a group, and those that take the place of another.
 
 import t from 'tap';
-import { type MemberNode, MemberWorld } from '../../support/member-world.ts';
+import { type MemberNode, MemberWorld } from '../../support/simulated/member-world.ts';
 import { clean, followersOf, ghostOf, leaderOf, SMALL_STEPS } from './cases.ts';
 
 t.test(

@@ -7,7 +7,7 @@ import { nodeNumberOf } from '../../../cluster/member/founding/node-number.ts';
 import type { Leading } from '../../../cluster/member/leading/leading.ts';
 import { encodeIntroduction } from '../../../cluster/member/member-frames.ts';
 import { answersOf } from '../../../cluster/member/seat/seat-answers.ts';
-import { type MemberNode, MemberWorld } from '../../support/member-world.ts';
+import { type MemberNode, MemberWorld } from '../../support/simulated/member-world.ts';
 
 const ID = '00000007-0000-4000-8000-000000000000';
 

@@ -13,7 +13,7 @@ import { DEFAULT_AUTOPILOT, type MemberRecord } from '../../../cluster/replica/g
 import { RpcError } from '../../../cluster/transport/calls/rpc-error.ts';
 import { openTransport } from '../../../cluster/transport/open-transport.ts';
 import { FakeRandom } from '../../support/fake-random.ts';
-import { type MemberNode, MemberWorld } from '../../support/member-world.ts';
+import { type MemberNode, MemberWorld } from '../../support/simulated/member-world.ts';
 import { clean, followersOf, leaderOf } from './cases.ts';
 
 t.test('leaving: a leader that closes hands over within a few round trips', async (test) => {

@@ -3,8 +3,12 @@
 // Another draw: CONCLAVE_SEED=<seed>, and CONCLAVE_RUNS=<how many>.
 
 import t from 'tap';
-import { type MemberNode, type MemberSettings, MemberWorld } from '../../support/member-world.ts';
-import { streamOf } from '../../support/simulated-world.ts';
+import {
+  type MemberNode,
+  type MemberSettings,
+  MemberWorld,
+} from '../../support/simulated/member-world.ts';
+import { streamOf } from '../../support/simulated/simulated-world.ts';
 
 const RUNS = Number(process.env.CONCLAVE_RUNS ?? 6);
 const FIRST_SEED = Number(process.env.CONCLAVE_SEED ?? 1);

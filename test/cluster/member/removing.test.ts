@@ -3,7 +3,7 @@
 import t from 'tap';
 import { encodeText } from '../../../cluster/member/member-frames.ts';
 import { GroupRefusal } from '../../../cluster/replica/group-refusal.ts';
-import { type MemberNode, MemberWorld } from '../../support/member-world.ts';
+import { type MemberNode, MemberWorld } from '../../support/simulated/member-world.ts';
 import { clean, followersOf, leaderOf } from './cases.ts';
 
 t.test('removing: a server that cannot take in its removal is told all the same', async (test) => {

@@ -1,7 +1,11 @@
 // Groups whose servers come back at other addresses, or have all been replaced.
 
 import t, { type Test } from 'tap';
-import { type MemberNode, type MemberSettings, MemberWorld } from '../../support/member-world.ts';
+import {
+  type MemberNode,
+  type MemberSettings,
+  MemberWorld,
+} from '../../support/simulated/member-world.ts';
 import { clean, followersOf, ghostOf, leaderOf, SMALL_STEPS } from './cases.ts';
 
 t.test(

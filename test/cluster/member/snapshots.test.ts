@@ -22,8 +22,8 @@ import {
 } from '../../../cluster/replica/replica.ts';
 import { RpcError } from '../../../cluster/transport/calls/rpc-error.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { type MemberNode, MemberWorld } from '../../support/member-world.ts';
-import { settled } from '../../support/simulated-world.ts';
+import { type MemberNode, MemberWorld } from '../../support/simulated/member-world.ts';
+import { settled } from '../../support/simulated/simulated-world.ts';
 import { clean, followersOf, leaderOf } from './cases.ts';
 
 /** So short a log that whoever misses a few entries needs a snapshot. */

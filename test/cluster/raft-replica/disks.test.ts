@@ -9,6 +9,7 @@ import { PendingProposals } from '../../../cluster/replica/requests/pending-prop
 import { AppendWorker } from '../../../cluster/replica/workers/append-worker.ts';
 import { StoredLog } from '../../../cluster/replica/workers/stored-log.ts';
 import { FailingKv } from '../../support/failing-kv.ts';
+import { MemoryKv } from '../../support/memory-kv.ts';
 import {
   begin,
   electedGroup,
@@ -17,9 +18,8 @@ import {
   startedGroup,
   watched,
   write,
-} from '../../support/group-actions.ts';
-import { MemoryKv } from '../../support/memory-kv.ts';
-import { settled } from '../../support/simulated-world.ts';
+} from '../../support/simulated/group-actions.ts';
+import { settled } from '../../support/simulated/simulated-world.ts';
 
 t.test(
   'disk: a leader whose disk does not answer hands over, and its writes end as unknown',

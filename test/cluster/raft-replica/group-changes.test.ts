@@ -16,14 +16,14 @@ import {
   startedGroup,
   watched,
   write,
-} from '../../support/group-actions.ts';
+} from '../../support/simulated/group-actions.ts';
 import {
   CALM,
   changeOf,
   type InMemoryGroup,
   memberRecordOf,
-} from '../../support/in-memory-group.ts';
-import { settled } from '../../support/simulated-world.ts';
+} from '../../support/simulated/in-memory-group.ts';
+import { settled } from '../../support/simulated/simulated-world.ts';
 
 function votersAt(group: InMemoryGroup, id: number): readonly number[] {
   return group.node(id).replica!.groupRecord().membership.voters;

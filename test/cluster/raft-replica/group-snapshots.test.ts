@@ -18,14 +18,14 @@ import {
   read,
   watched,
   write,
-} from '../../support/group-actions.ts';
+} from '../../support/simulated/group-actions.ts';
 import {
   CALM,
   changeOf,
   type GroupNode,
   type InMemoryGroup,
-} from '../../support/in-memory-group.ts';
-import { settled } from '../../support/simulated-world.ts';
+} from '../../support/simulated/in-memory-group.ts';
+import { settled } from '../../support/simulated/simulated-world.ts';
 
 const SHORT = { keptCount: 10, heldCountMax: 100, tailCountMax: 100 };
 

@@ -5,8 +5,8 @@ import t from 'tap';
 import { HandOver } from '../../../cluster/replica/leading/hand-over.ts';
 import { successorsOf } from '../../../cluster/replica/leading/successors.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { electedGroup, othersOf, watched, write } from '../../support/group-actions.ts';
-import { settled } from '../../support/simulated-world.ts';
+import { electedGroup, othersOf, watched, write } from '../../support/simulated/group-actions.ts';
+import { settled } from '../../support/simulated/simulated-world.ts';
 
 const SELF = 1;
 

@@ -16,9 +16,9 @@ import {
   startedGroup,
   watched,
   write,
-} from '../../support/group-actions.ts';
-import { CALM, type GroupOptions, type Wire } from '../../support/in-memory-group.ts';
-import { settled } from '../../support/simulated-world.ts';
+} from '../../support/simulated/group-actions.ts';
+import { CALM, type GroupOptions, type Wire } from '../../support/simulated/in-memory-group.ts';
+import { settled } from '../../support/simulated/simulated-world.ts';
 
 const IDS = [1, 2, 3];
 

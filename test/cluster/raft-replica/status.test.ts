@@ -3,8 +3,8 @@
 import t from 'tap';
 import { NO_ENTRY } from '../../../cluster/raft/log/entry.ts';
 import { encodeGroupRecord } from '../../../cluster/replica/group-record.ts';
-import { othersOf, startedGroup, write } from '../../support/group-actions.ts';
-import { settled } from '../../support/simulated-world.ts';
+import { othersOf, startedGroup, write } from '../../support/simulated/group-actions.ts';
+import { settled } from '../../support/simulated/simulated-world.ts';
 
 const IDS = [1, 2, 3];
 

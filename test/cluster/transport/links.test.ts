@@ -3,7 +3,7 @@
 import t from 'tap';
 import { NO_ENTRY } from '../../../cluster/raft/log/entry.ts';
 import { encodeFrame } from '../../../cluster/wire/frame-codec.ts';
-import { streamOf } from '../../support/simulated-world.ts';
+import { streamOf } from '../../support/simulated/simulated-world.ts';
 import { aHello, Impostor, SEED } from './impostor.ts';
 import {
   aCall,

@@ -2,7 +2,7 @@
 // Another draw: CONCLAVE_SEED=<seed>; more of them: CONCLAVE_RUNS=<count>.
 
 import t from 'tap';
-import { streamOf } from '../../support/simulated-world.ts';
+import { streamOf } from '../../support/simulated/simulated-world.ts';
 import { SEED } from './impostor.ts';
 import { aCall, aHeartbeat, introduce, Rig, type RigNode } from './rig.ts';
 

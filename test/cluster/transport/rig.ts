@@ -14,7 +14,7 @@ import type {
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeNet } from '../../support/fake-net.ts';
 import { FakeRandom, uuidNumbered } from '../../support/fake-random.ts';
-import { settled, streamOf } from '../../support/simulated-world.ts';
+import { settled, streamOf } from '../../support/simulated/simulated-world.ts';
 
 export const KEY = Uint8Array.from({ length: 32 }, (_, place) => 200 - place);
 export const CLUSTER = 'cccccccc-2222-4333-8444-000000000001';

@@ -4,8 +4,14 @@
 import t from 'tap';
 import { startLoopback } from '../../auth-methods/loopback.ts';
 import { selfSigned } from '../../support/certificates.ts';
-import { jwtIssuer } from '../../support/jwt-issuer.ts';
-import { answers, Client, type Fields, type Reply, runNode } from '../../support/running-node.ts';
+import { jwtIssuer } from '../../support/running/jwt-issuer.ts';
+import {
+  answers,
+  Client,
+  type Fields,
+  type Reply,
+  runNode,
+} from '../../support/running/running-node.ts';
 import { makersOn } from '../makers.ts';
 import { CLAIMS, ID } from './values.ts';
 

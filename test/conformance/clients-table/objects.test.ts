@@ -3,8 +3,8 @@
 // decisions.md answers otherwise, the test's name says so.
 
 import t from 'tap';
-import { jwtIssuer } from '../../support/jwt-issuer.ts';
-import { answers, Client, runNode } from '../../support/running-node.ts';
+import { jwtIssuer } from '../../support/running/jwt-issuer.ts';
+import { answers, Client, runNode } from '../../support/running/running-node.ts';
 import { linkTo, makersOn } from '../makers.ts';
 import { GLOBAL_MANAGEMENT, ID } from './values.ts';
 

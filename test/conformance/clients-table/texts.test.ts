@@ -2,8 +2,8 @@
 // The words of refusals that deployed clients compare.
 
 import t from 'tap';
-import { jwtIssuer } from '../../support/jwt-issuer.ts';
-import { answers, Client, type Fields, runNode } from '../../support/running-node.ts';
+import { jwtIssuer } from '../../support/running/jwt-issuer.ts';
+import { answers, Client, type Fields, runNode } from '../../support/running/running-node.ts';
 import { fresh, makersOn } from '../makers.ts';
 import { CLAIMS, GLOBAL_MANAGEMENT, ID } from './values.ts';
 

@@ -1,8 +1,14 @@
 // As objects.test.ts, for tokens, and what they allow.
 
 import t from 'tap';
-import { jwtIssuer } from '../../support/jwt-issuer.ts';
-import { answers, Client, type Fields, type Reply, runNode } from '../../support/running-node.ts';
+import { jwtIssuer } from '../../support/running/jwt-issuer.ts';
+import {
+  answers,
+  Client,
+  type Fields,
+  type Reply,
+  runNode,
+} from '../../support/running/running-node.ts';
 import { linkTo, makersOn } from '../makers.ts';
 import { GLOBAL_MANAGEMENT, ID } from './values.ts';
 

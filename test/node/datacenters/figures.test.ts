@@ -15,9 +15,9 @@ import {
   leaderIn,
   runDatacenter,
   serverOf,
-} from '../../support/running-datacenters.ts';
-import { until } from '../../support/running-group.ts';
-import { type Client, type Fields, ROOT } from '../../support/running-node.ts';
+} from '../../support/running/running-datacenters.ts';
+import { until } from '../../support/running/running-group.ts';
+import { type Client, type Fields, ROOT } from '../../support/running/running-node.ts';
 
 async function shownBy(client: Client, name: string): Promise<Fields> {
   const { json } = await client.get('/acl/replication');

@@ -2,14 +2,14 @@
 // removed, or not a voter yet. It is no partner of theirs then, and alone has what was acknowledged.
 
 import t, { type Test } from 'tap';
-import { DataCopies } from '../../support/data-copies.ts';
+import { DataCopies } from '../../support/running/data-copies.ts';
 import {
   clientOf,
   type DatacenterUnderTest,
   everyoneKnows,
   runDatacenter,
-} from '../../support/running-datacenters.ts';
-import { until } from '../../support/running-group.ts';
+} from '../../support/running/running-datacenters.ts';
+import { until } from '../../support/running/running-group.ts';
 
 /** Each has servers of its own, and waits for them most of the time. */
 t.jobs = 2;

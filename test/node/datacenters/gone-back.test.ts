@@ -4,16 +4,16 @@
 import t, { type Test } from 'tap';
 import { lostReignText } from '../../../src/node/federation/gate/lost-reign.ts';
 import { begunText } from '../../../src/node/federation/gate/outrun-refusal.ts';
-import { DataCopies } from '../../support/data-copies.ts';
+import { DataCopies } from '../../support/running/data-copies.ts';
 import {
   type DatacenterUnderTest,
   everyoneKnows,
   leaderIn,
   runDatacenter,
   serverOf,
-} from '../../support/running-datacenters.ts';
-import { until } from '../../support/running-group.ts';
-import type { Reply } from '../../support/running-node.ts';
+} from '../../support/running/running-datacenters.ts';
+import { until } from '../../support/running/running-group.ts';
+import type { Reply } from '../../support/running/running-node.ts';
 
 type All = readonly [DatacenterUnderTest, DatacenterUnderTest, ...DatacenterUnderTest[]];
 

@@ -10,9 +10,9 @@ import {
   planned,
   runDatacenter,
   serverOf,
-} from '../../support/running-datacenters.ts';
-import { until } from '../../support/running-group.ts';
-import { ROOT, runNode } from '../../support/running-node.ts';
+} from '../../support/running/running-datacenters.ts';
+import { until } from '../../support/running/running-group.ts';
+import { ROOT, runNode } from '../../support/running/running-node.ts';
 
 async function digestOf(datacenter: DatacenterUnderTest): Promise<string> {
   const { Stats } = (await clientOf(datacenter).get('/agent/self')).json as {

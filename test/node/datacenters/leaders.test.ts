@@ -2,9 +2,9 @@
 // leader is missed when it goes in the middle of the work.
 
 import t from 'tap';
-import { namesAt, PolicyWriter } from '../../support/policy-writer.ts';
-import { leaderIn, runDatacenter } from '../../support/running-datacenters.ts';
-import { allReady, type ServerUnderTest, until } from '../../support/running-group.ts';
+import { namesAt, PolicyWriter } from '../../support/running/policy-writer.ts';
+import { leaderIn, runDatacenter } from '../../support/running/running-datacenters.ts';
+import { allReady, type ServerUnderTest, until } from '../../support/running/running-group.ts';
 
 const dc1 = await runDatacenter(t, { name: 'dc1', servers: 3 });
 const dc2 = await runDatacenter(t, { name: 'dc2', servers: 3, primary: dc1 });

@@ -8,8 +8,8 @@ import {
   everyoneKnows,
   runDatacenter,
   serverOf,
-} from '../../support/running-datacenters.ts';
-import { until } from '../../support/running-group.ts';
+} from '../../support/running/running-datacenters.ts';
+import { until } from '../../support/running/running-group.ts';
 
 const dc1 = await runDatacenter(t, { name: 'dc1' });
 const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });

@@ -8,9 +8,9 @@ import {
   everyoneKnows,
   runDatacenter,
   serverOf,
-} from '../../support/running-datacenters.ts';
-import { allReady, until } from '../../support/running-group.ts';
-import { ROOT } from '../../support/running-node.ts';
+} from '../../support/running/running-datacenters.ts';
+import { allReady, until } from '../../support/running/running-group.ts';
+import { ROOT } from '../../support/running/running-node.ts';
 
 const ALONE = { 'primary-datacenter': '' };
 

@@ -9,8 +9,8 @@ import {
   everyoneKnows,
   runDatacenter,
   serverOf,
-} from '../../support/running-datacenters.ts';
-import { until } from '../../support/running-group.ts';
+} from '../../support/running/running-datacenters.ts';
+import { until } from '../../support/running/running-group.ts';
 
 /** Each has servers of its own, and waits for them most of the time. */
 t.jobs = 3;

@@ -8,8 +8,8 @@ import {
   leaderIn,
   runDatacenter,
   serverOf,
-} from '../../support/running-datacenters.ts';
-import { allReady, until } from '../../support/running-group.ts';
+} from '../../support/running/running-datacenters.ts';
+import { allReady, until } from '../../support/running/running-group.ts';
 
 const LOOKS = 40;
 const LOOK_MS = 50;

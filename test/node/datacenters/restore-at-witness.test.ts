@@ -11,9 +11,9 @@ import {
   everyoneKnows,
   runDatacenter,
   serverOf,
-} from '../../support/running-datacenters.ts';
-import { until } from '../../support/running-group.ts';
-import { type Reply, ROOT } from '../../support/running-node.ts';
+} from '../../support/running/running-datacenters.ts';
+import { until } from '../../support/running/running-group.ts';
+import { type Reply, ROOT } from '../../support/running/running-node.ts';
 
 interface All {
   readonly dc1: DatacenterUnderTest;

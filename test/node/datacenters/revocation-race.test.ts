@@ -2,7 +2,11 @@
 // the revocation is acknowledged by all, there are no more of them than can be seen.
 
 import t from 'tap';
-import { everyoneKnows, runDatacenter, serverOf } from '../../support/running-datacenters.ts';
+import {
+  everyoneKnows,
+  runDatacenter,
+  serverOf,
+} from '../../support/running/running-datacenters.ts';
 
 const WRITERS = 16;
 const ROUNDS = 10;

@@ -8,8 +8,8 @@ import {
   everyoneKnows,
   planned,
   serverOf,
-} from '../../support/running-datacenters.ts';
-import { allReady, until } from '../../support/running-group.ts';
+} from '../../support/running/running-datacenters.ts';
+import { allReady, until } from '../../support/running/running-group.ts';
 
 const first = await planned(t, { name: 'dc1' });
 const second = await planned(t, { name: 'dc2', primary: first });

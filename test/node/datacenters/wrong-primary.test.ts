@@ -9,8 +9,8 @@ import {
   planned,
   runDatacenter,
   serverOf,
-} from '../../support/running-datacenters.ts';
-import { allReady, until } from '../../support/running-group.ts';
+} from '../../support/running/running-datacenters.ts';
+import { allReady, until } from '../../support/running/running-group.ts';
 
 const first = await runDatacenter(t, { name: 'dc1' });
 const second = await runDatacenter(t, { name: 'dc2', primary: first });

@@ -8,8 +8,8 @@ import {
 import type { AckLevel } from '../../../src/service/call.ts';
 import type { Position } from '../../../src/state/commands/outcome.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { watched } from '../../support/group-actions.ts';
-import { settled } from '../../support/simulated-world.ts';
+import { watched } from '../../support/simulated/group-actions.ts';
+import { settled } from '../../support/simulated/simulated-world.ts';
 
 const LIMIT_MS = 1_000;
 const WRITE: Position = { epoch: 1, seq: 10 };

@@ -4,9 +4,9 @@
 import t from 'tap';
 import { Enlisting } from '../../../src/node/federation/beginning/enlisting.ts';
 import type { Command } from '../../../src/state/commands/commands.ts';
-import { BUILTINS, MachineHarness } from '../../support/machine-harness.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
-import { settled } from '../../support/simulated-world.ts';
+import { settled } from '../../support/simulated/simulated-world.ts';
+import { BUILTINS, MachineHarness } from '../../support/state-and-service/machine-harness.ts';
 
 const RETRY_MS = 250;
 

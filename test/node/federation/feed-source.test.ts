@@ -6,9 +6,13 @@ import { entryKey } from '../../../src/state/global-log/global-log-writer.ts';
 import type { StateMachine } from '../../../src/state/machine.ts';
 import { ROW } from '../../../src/state/rows/tables.ts';
 import { FailingKv } from '../../support/failing-kv.ts';
-import { aCommand, aPolicy } from '../../support/fixtures.ts';
-import { BEGIN_AS_PRIMARY, BUILTINS, MachineHarness } from '../../support/machine-harness.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
+import { aCommand, aPolicy } from '../../support/state-and-service/fixtures.ts';
+import {
+  BEGIN_AS_PRIMARY,
+  BUILTINS,
+  MachineHarness,
+} from '../../support/state-and-service/machine-harness.ts';
 
 const ALL_BYTES = 1 << 20;
 const WALL_MS = 1_767_225_600_000;

@@ -16,6 +16,7 @@ import {
 } from '../../../src/state/global-log/global-entry.ts';
 import { IN_ONE_PIECE_BYTES } from '../../../src/state/in-one-piece.ts';
 import { isVoid } from '../../../src/state/reads/standing.ts';
+import { MemoryKv } from '../../support/memory-kv.ts';
 import {
   aNamespace,
   aNamespaceName,
@@ -23,9 +24,8 @@ import {
   aToken,
   FIXTURE_TIME_MS,
   policyIdNumbered,
-} from '../../support/fixtures.ts';
-import { BUILTINS, MachineHarness } from '../../support/machine-harness.ts';
-import { MemoryKv } from '../../support/memory-kv.ts';
+} from '../../support/state-and-service/fixtures.ts';
+import { BUILTINS, MachineHarness } from '../../support/state-and-service/machine-harness.ts';
 
 const BEGIN = { type: 'global-log.begin', primary: 'dc1', isWitness: false } as const;
 

@@ -7,7 +7,7 @@ import { GlobalGate } from '../../../src/node/federation/gate/global-gate.ts';
 import { PrimaryLease } from '../../../src/node/federation/gate/primary-lease.ts';
 import type { Change } from '../../../src/state/commands/commands.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { aPolicy, aToken } from '../../support/fixtures.ts';
+import { aPolicy, aToken } from '../../support/state-and-service/fixtures.ts';
 
 const LOCAL = aToken(1, { local: true });
 const SHARED = aToken(2);

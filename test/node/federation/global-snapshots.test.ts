@@ -11,7 +11,7 @@ import { pack } from '../../../src/state/rows/layout/packing.ts';
 import { encodeRecord, POLICY_CODEC } from '../../../src/state/rows/layout/record-codec.ts';
 import { POLICIES } from '../../../src/state/rows/objects/objects.ts';
 import { packedRows } from '../../../src/state/snapshot/snapshot-format.ts';
-import { aPolicy } from '../../support/fixtures.ts';
+import { aPolicy } from '../../support/state-and-service/fixtures.ts';
 
 const APPLIED = withVerdict('applied');
 

@@ -38,8 +38,8 @@ import { LeaderAway } from '../../../src/service/remote.ts';
 import type { Outcome } from '../../../src/state/commands/outcome.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeRandom } from '../../support/fake-random.ts';
-import { aPolicy, aToken } from '../../support/fixtures.ts';
-import { startedMachine } from '../../support/machine-harness.ts';
+import { aPolicy, aToken } from '../../support/state-and-service/fixtures.ts';
+import { startedMachine } from '../../support/state-and-service/machine-harness.ts';
 
 const PLAN = {
   ...{ datacenter: 'dc2', firstPrimary: 'dc1', isWitness: false, isFederated: true },

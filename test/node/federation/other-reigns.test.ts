@@ -3,8 +3,8 @@
 import t from 'tap';
 import type { AheadFollower } from '../../../cluster/federation/feed/ahead-followers.ts';
 import { OtherReigns } from '../../../src/node/federation/gate/other-reigns.ts';
-import { BUILTINS, MachineHarness } from '../../support/machine-harness.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
+import { BUILTINS, MachineHarness } from '../../support/state-and-service/machine-harness.ts';
 
 t.test('other reigns: who was removed before it answered says nothing any more', async (test) => {
   const harness = new MachineHarness(new MemoryKv());

@@ -15,9 +15,9 @@ import {
   entryLinks,
 } from '../../../src/state/global-log/global-entry.ts';
 import { FakeRandom } from '../../support/fake-random.ts';
-import { aPolicy, aToken } from '../../support/fixtures.ts';
-import { BUILTINS, MachineHarness } from '../../support/machine-harness.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
+import { aPolicy, aToken } from '../../support/state-and-service/fixtures.ts';
+import { BUILTINS, MachineHarness } from '../../support/state-and-service/machine-harness.ts';
 
 const FORCED = { promises: [], isForced: true } as const;
 const DATACENTERS = ['dc1', 'dc2'].map((name) => ({ name, isVoter: true, isWitness: false }));

@@ -5,8 +5,8 @@ import { trimGlobalLog } from '../../../src/node/federation/ports/trim-global-lo
 import type { Change, Command } from '../../../src/state/commands/commands.ts';
 import type { Outcome } from '../../../src/state/commands/outcome.ts';
 import { archived, commandsOf, furnished } from '../../state/archives/restoring.ts';
-import { aCommand, aPolicy } from '../../support/fixtures.ts';
-import { BUILTINS, replaceableMachine } from '../../support/machine-harness.ts';
+import { aCommand, aPolicy } from '../../support/state-and-service/fixtures.ts';
+import { BUILTINS, replaceableMachine } from '../../support/state-and-service/machine-harness.ts';
 
 async function aPrimary() {
   const harness = replaceableMachine();

@@ -11,7 +11,7 @@ import {
   runServers,
   type ServerUnderTest,
   until,
-} from '../../support/running-group.ts';
+} from '../../support/running/running-group.ts';
 
 const HOUR_MS = 3_600_000;
 const NOW_MS = 1_767_225_600_000;

@@ -17,21 +17,21 @@ import {
 } from '../../../src/state/commands/feature-levels.ts';
 import type { Outcome } from '../../../src/state/commands/outcome.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { aCommand, aToken } from '../../support/fixtures.ts';
 import {
   everyoneKnows,
   planned,
   runDatacenter,
   serverOf,
-} from '../../support/running-datacenters.ts';
+} from '../../support/running/running-datacenters.ts';
 import {
   joiningServer,
   leaderOf,
   runServers,
   type ServerUnderTest,
   until,
-} from '../../support/running-group.ts';
-import { settled } from '../../support/simulated-world.ts';
+} from '../../support/running/running-group.ts';
+import { settled } from '../../support/simulated/simulated-world.ts';
+import { aCommand, aToken } from '../../support/state-and-service/fixtures.ts';
 
 /** Each has servers of its own, and waits for them most of the time. */
 t.jobs = 3;

@@ -14,9 +14,7 @@ import type { Change } from '../../../src/state/commands/commands.ts';
 import { StateMachine } from '../../../src/state/machine.ts';
 import { selfSigned } from '../../support/certificates.ts';
 import { uuidNumbered } from '../../support/fake-random.ts';
-import { aCommand, aToken } from '../../support/fixtures.ts';
-import { freePorts } from '../../support/free-ports.ts';
-import { BUILTINS } from '../../support/machine-harness.ts';
+import { freePorts } from '../../support/running/free-ports.ts';
 import {
   allReady,
   joiningServer,
@@ -24,8 +22,10 @@ import {
   runServers,
   ServerUnderTest,
   until,
-} from '../../support/running-group.ts';
-import { type Reply, send } from '../../support/running-node.ts';
+} from '../../support/running/running-group.ts';
+import { type Reply, send } from '../../support/running/running-node.ts';
+import { aCommand, aToken } from '../../support/state-and-service/fixtures.ts';
+import { BUILTINS } from '../../support/state-and-service/machine-harness.ts';
 
 /** A server that found no leader for so long may refuse; whose machine was that slow is not judged. */
 const PATIENCE_MS = 4_900;

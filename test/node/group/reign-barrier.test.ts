@@ -14,9 +14,9 @@ import {
 import { readSettings } from '../../../src/node/settings/settings.ts';
 import { openSystemPlatform } from '../../../src/platform-node/system-platform.ts';
 import { LeaderAway } from '../../../src/service/remote.ts';
-import { watched } from '../../support/group-actions.ts';
-import { Client } from '../../support/running-node.ts';
-import { settled } from '../../support/simulated-world.ts';
+import { Client } from '../../support/running/running-node.ts';
+import { watched } from '../../support/simulated/group-actions.ts';
+import { settled } from '../../support/simulated/simulated-world.ts';
 
 /** A leader whose reign begins when the test says so. */
 function aLeader() {

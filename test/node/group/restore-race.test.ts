@@ -3,7 +3,7 @@
 
 import { request } from 'node:http';
 import t from 'tap';
-import { Client, ROOT, runNode } from '../../support/running-node.ts';
+import { Client, ROOT, runNode } from '../../support/running/running-node.ts';
 
 const WRITERS = 16;
 const ROUNDS = 5;

@@ -2,8 +2,12 @@
 // says so; what is local goes on. When it hears a majority again, it takes them again.
 
 import t from 'tap';
-import { everyoneKnows, runDatacenter, serverOf } from '../../support/running-datacenters.ts';
-import { until } from '../../support/running-group.ts';
+import {
+  everyoneKnows,
+  runDatacenter,
+  serverOf,
+} from '../../support/running/running-datacenters.ts';
+import { until } from '../../support/running/running-group.ts';
 
 const flags = { 'federation-primary-lease': '5s' };
 const dc1 = await runDatacenter(t, { name: 'dc1', flags });

@@ -2,8 +2,8 @@
 // witness by its log. The first one is lost for good, and the second one is back.
 
 import t from 'tap';
-import { planned, runDatacenter, serverOf } from '../../support/running-datacenters.ts';
-import { until } from '../../support/running-group.ts';
+import { planned, runDatacenter, serverOf } from '../../support/running/running-datacenters.ts';
+import { until } from '../../support/running/running-group.ts';
 
 const dc1 = await runDatacenter(t, { name: 'dc1' });
 const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });

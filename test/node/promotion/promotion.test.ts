@@ -2,15 +2,15 @@
 // by a majority when it is gone.
 
 import t from 'tap';
-import { namesAt, PolicyWriter } from '../../support/policy-writer.ts';
+import { namesAt, PolicyWriter } from '../../support/running/policy-writer.ts';
 import {
   type DatacenterUnderTest,
   everyoneKnows,
   runDatacenter,
   serverOf,
-} from '../../support/running-datacenters.ts';
-import { until } from '../../support/running-group.ts';
-import type { Reply } from '../../support/running-node.ts';
+} from '../../support/running/running-datacenters.ts';
+import { until } from '../../support/running/running-group.ts';
+import type { Reply } from '../../support/running/running-node.ts';
 
 const dc1 = await runDatacenter(t, { name: 'dc1' });
 const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });

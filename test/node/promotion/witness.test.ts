@@ -6,9 +6,9 @@ import {
   type DatacenterUnderTest,
   runDatacenter,
   serverOf,
-} from '../../support/running-datacenters.ts';
-import { until } from '../../support/running-group.ts';
-import { ROOT } from '../../support/running-node.ts';
+} from '../../support/running/running-datacenters.ts';
+import { until } from '../../support/running/running-group.ts';
+import { ROOT } from '../../support/running/running-node.ts';
 
 const dc1 = await runDatacenter(t, { name: 'dc1' });
 const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });

@@ -7,7 +7,7 @@ import type { AccessorId } from '../../../src/acl/ids.ts';
 import { DatacenterAway } from '../../../src/service/datacenters/federation.ts';
 import type { OperationName } from '../../../src/service/operations.ts';
 import type { WriteResult } from '../../../src/service/views.ts';
-import { loneDatacenter } from '../../support/lone-datacenter.ts';
+import { loneDatacenter } from '../../support/state-and-service/lone-datacenter.ts';
 import { CALL, createHarness, newToken, refusalOf } from '../harness.ts';
 import { ABSENT, settled, twoDatacenters } from './cases.ts';
 

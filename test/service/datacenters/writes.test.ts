@@ -4,7 +4,7 @@ import t from 'tap';
 import { must } from '../../../cluster/base/assert.ts';
 import type { SecretId } from '../../../src/acl/ids.ts';
 import { DatacenterAway, type Errand } from '../../../src/service/datacenters/federation.ts';
-import { loneDatacenter } from '../../support/lone-datacenter.ts';
+import { loneDatacenter } from '../../support/state-and-service/lone-datacenter.ts';
 import { allOf, CALL, createHarness, newPolicy, newToken, refusalOf } from '../harness.ts';
 import { ABSENT, noFilter, PAGE, settled, twoDatacenters } from './cases.ts';
 

@@ -14,7 +14,7 @@ import { CallerResolver } from '../../../src/service/rights/caller-resolver.ts';
 import { requireMayAdd } from '../../../src/service/rights/lent-rights.ts';
 import { dependencyOf } from '../../../src/service/rights/linked-policies.ts';
 import { RightsCache } from '../../../src/service/rights/rights-cache.ts';
-import { aPolicy } from '../../support/fixtures.ts';
+import { aPolicy } from '../../support/state-and-service/fixtures.ts';
 import { createHarness, type Harness, newPolicy, newToken } from '../harness.ts';
 import { ask, askOften, ID, NO_IDENTITIES } from './cases.ts';
 

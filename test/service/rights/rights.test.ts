@@ -13,7 +13,7 @@ import {
   type RightsOwner,
 } from '../../../src/service/rights/linked-policies.ts';
 import { RightsCache } from '../../../src/service/rights/rights-cache.ts';
-import { aCommand, aPolicy, aRole } from '../../support/fixtures.ts';
+import { aCommand, aPolicy, aRole } from '../../support/state-and-service/fixtures.ts';
 import { createHarness, newPolicy, newToken, ROOT, refusalOf, secretWith } from '../harness.ts';
 import { ask, askOften, ID, NO_IDENTITIES, page } from './cases.ts';
 

@@ -14,8 +14,11 @@ import {
   aToken,
   policyIdNumbered,
   roleIdNumbered,
-} from '../../support/fixtures.ts';
-import { type MachineHarness, startedMachine } from '../../support/machine-harness.ts';
+} from '../../support/state-and-service/fixtures.ts';
+import {
+  type MachineHarness,
+  startedMachine,
+} from '../../support/state-and-service/machine-harness.ts';
 
 export const create = (token: ReturnType<typeof aToken>): Change => ({
   type: 'token.set',

@@ -10,6 +10,7 @@ import {
 import type { Change, RequestMark } from '../../../src/state/commands/commands.ts';
 import { globalEffectsOf } from '../../../src/state/global-effects.ts';
 import { isVoid } from '../../../src/state/reads/standing.ts';
+import { MemoryKv } from '../../support/memory-kv.ts';
 import {
   aBindingRule,
   aCommand,
@@ -25,7 +26,7 @@ import {
   roleIdNumbered,
   ruleIdNumbered,
   secretNumbered,
-} from '../../support/fixtures.ts';
+} from '../../support/state-and-service/fixtures.ts';
 import {
   BUILTINS,
   collect,
@@ -33,8 +34,7 @@ import {
   MachineHarness,
   orphansIn,
   startedMachine,
-} from '../../support/machine-harness.ts';
-import { MemoryKv } from '../../support/memory-kv.ts';
+} from '../../support/state-and-service/machine-harness.ts';
 import {
   create,
   createDrawn,

@@ -5,9 +5,18 @@ import { DEFAULT_NAMESPACE } from '../../../src/acl/ids.ts';
 import { pageKeyOf } from '../../../src/state/reads/lists.ts';
 import { watchKey } from '../../../src/state/watch.ts';
 import { FailingKv } from '../../support/failing-kv.ts';
-import { accessorNumbered, aPolicy, aToken, policyIdNumbered } from '../../support/fixtures.ts';
-import { BUILTINS, collect, MachineHarness } from '../../support/machine-harness.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
+import {
+  accessorNumbered,
+  aPolicy,
+  aToken,
+  policyIdNumbered,
+} from '../../support/state-and-service/fixtures.ts';
+import {
+  BUILTINS,
+  collect,
+  MachineHarness,
+} from '../../support/state-and-service/machine-harness.ts';
 import { create, furnished, OTHER, policySet, TEAM } from './cases.ts';
 
 t.test('lists: pages go on behind the key of the last object', async (test) => {

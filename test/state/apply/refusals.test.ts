@@ -23,8 +23,8 @@ import {
   roleIdNumbered,
   ruleIdNumbered,
   secretNumbered,
-} from '../../support/fixtures.ts';
-import { startedMachine } from '../../support/machine-harness.ts';
+} from '../../support/state-and-service/fixtures.ts';
+import { startedMachine } from '../../support/state-and-service/machine-harness.ts';
 import {
   create,
   createDrawn,

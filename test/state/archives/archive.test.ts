@@ -11,8 +11,8 @@ import { inspectArchive } from '../../../src/state/archive/archive-reader.ts';
 import { writeArchive } from '../../../src/state/archive/archive-writer.ts';
 import type { StateMachine } from '../../../src/state/machine.ts';
 import { ROWS_CHUNK_BYTES } from '../../../src/state/snapshot/snapshot-format.ts';
-import { aPolicy, aToken } from '../../support/fixtures.ts';
-import { BUILTINS, replaceableMachine } from '../../support/machine-harness.ts';
+import { aPolicy, aToken } from '../../support/state-and-service/fixtures.ts';
+import { BUILTINS, replaceableMachine } from '../../support/state-and-service/machine-harness.ts';
 
 const CREATED_MS = Date.parse('2026-11-21T06:00:00Z');
 const ORIGIN = { release: '1.2.3', datacenter: 'dc1', cluster: 'x', createdMs: CREATED_MS };

@@ -18,8 +18,8 @@ import {
   policyIdNumbered,
   roleIdNumbered,
   secretNumbered,
-} from '../../support/fixtures.ts';
-import { BUILTINS, replaceableMachine } from '../../support/machine-harness.ts';
+} from '../../support/state-and-service/fixtures.ts';
+import { BUILTINS, replaceableMachine } from '../../support/state-and-service/machine-harness.ts';
 import type { Content } from './crafted-archive.ts';
 import type { Server } from './restoring.ts';
 

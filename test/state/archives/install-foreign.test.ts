@@ -9,8 +9,12 @@ import { pack } from '../../../src/state/rows/layout/packing.ts';
 import { encodeMeta } from '../../../src/state/rows/meta.ts';
 import { isRestoredRow, ROW, rowKey } from '../../../src/state/rows/tables.ts';
 import { CHAIN_ORIGIN, chained, packedRows } from '../../../src/state/snapshot/snapshot-format.ts';
-import { BUILTINS, MachineHarness, replaceableMachine } from '../../support/machine-harness.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
+import {
+  BUILTINS,
+  MachineHarness,
+  replaceableMachine,
+} from '../../support/state-and-service/machine-harness.ts';
 import { requireSame } from '../rows-from-nothing.ts';
 import { type Content, chunksWith, contentOfServer, trueTo } from './crafted-archive.ts';
 import {

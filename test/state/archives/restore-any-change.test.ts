@@ -22,8 +22,8 @@ import {
   aRole,
   aToken,
   policyIdNumbered,
-} from '../../support/fixtures.ts';
-import { BUILTINS } from '../../support/machine-harness.ts';
+} from '../../support/state-and-service/fixtures.ts';
+import { BUILTINS } from '../../support/state-and-service/machine-harness.ts';
 import { requireRowsFromNothing, requireSame } from '../rows-from-nothing.ts';
 import { archiveWith, type Content, contentOfServer, trueTo } from './crafted-archive.ts';
 import { ofEveryKind } from './foreign-archives.ts';

@@ -11,9 +11,17 @@ import { decodeRecord, encodeRecord } from '../../../src/state/rows/layout/recor
 import { NAMESPACES } from '../../../src/state/rows/objects/objects.ts';
 import { encodeRetiredNamespace } from '../../../src/state/rows/objects/retired-namespace.ts';
 import { isObjectRow, isRestoredRow, ROW, rowKey } from '../../../src/state/rows/tables.ts';
-import { accessorNumbered, aToken, secretNumbered } from '../../support/fixtures.ts';
-import { BUILTINS, MachineHarness, orphansIn } from '../../support/machine-harness.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
+import {
+  accessorNumbered,
+  aToken,
+  secretNumbered,
+} from '../../support/state-and-service/fixtures.ts';
+import {
+  BUILTINS,
+  MachineHarness,
+  orphansIn,
+} from '../../support/state-and-service/machine-harness.ts';
 import { requireSame } from '../rows-from-nothing.ts';
 import { archiveWith, contentOfServer, trueTo } from './crafted-archive.ts';
 import {

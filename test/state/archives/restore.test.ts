@@ -38,13 +38,13 @@ import {
   policyIdNumbered,
   roleIdNumbered,
   secretNumbered,
-} from '../../support/fixtures.ts';
+} from '../../support/state-and-service/fixtures.ts';
 import {
   BUILTINS,
   MachineHarness,
   MemoryGenerations,
   replaceableMachine,
-} from '../../support/machine-harness.ts';
+} from '../../support/state-and-service/machine-harness.ts';
 import { GOLDEN_ARCHIVE, GOLDEN_ARCHIVE_2 } from '../golden-bytes.ts';
 import { history } from '../histories.ts';
 import { requireRowsFromNothing, requireSame } from '../rows-from-nothing.ts';

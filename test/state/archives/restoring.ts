@@ -11,6 +11,7 @@ import type { Outcome } from '../../../src/state/commands/outcome.ts';
 import type { StateMachine } from '../../../src/state/machine.ts';
 import { SWEEP_PAUSE_MS } from '../../../src/state/rows/store/keyspace-sweeper.ts';
 import { FakeRandom } from '../../support/fake-random.ts';
+import type { MemoryKv } from '../../support/memory-kv.ts';
 import {
   aCommand,
   accessorNumbered,
@@ -20,15 +21,14 @@ import {
   aToken,
   FIXTURE_TIME_MS,
   policyIdNumbered,
-} from '../../support/fixtures.ts';
+} from '../../support/state-and-service/fixtures.ts';
 import {
   BUILTINS,
   collect,
   type MachineHarness,
   orphansIn,
   replaceableMachine,
-} from '../../support/machine-harness.ts';
-import type { MemoryKv } from '../../support/memory-kv.ts';
+} from '../../support/state-and-service/machine-harness.ts';
 export type Server = ReturnType<typeof replaceableMachine>;
 export type Propose = (command: Command) => Promise<Outcome>;
 

@@ -3,7 +3,7 @@
 import t from 'tap';
 import { DEFAULT_NAMESPACE, GLOBAL_MANAGEMENT_ID } from '../../../src/acl/ids.ts';
 import type { Change } from '../../../src/state/commands/commands.ts';
-import { anAuthMethod, aToken } from '../../support/fixtures.ts';
+import { anAuthMethod, aToken } from '../../support/state-and-service/fixtures.ts';
 import { World } from './world.ts';
 
 /** What a local token links to that was changed while a snapshot of the next reign came in, behind being carried. */

@@ -16,7 +16,7 @@ import {
   aPolicy,
   aToken,
   FIXTURE_TIME_MS,
-} from '../../support/fixtures.ts';
+} from '../../support/state-and-service/fixtures.ts';
 import { archived, commandsOf, type Server } from '../archives/restoring.ts';
 import { type Name, World } from './world.ts';
 

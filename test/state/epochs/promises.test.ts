@@ -5,9 +5,9 @@ import { forkOf, standingOf } from '../../../src/state/global-log/chain.ts';
 import { isRenewingIn, mayPromise, successorIn } from '../../../src/state/global-log/election.ts';
 import { decodeEntry } from '../../../src/state/global-log/global-entry.ts';
 import { countIn, isPrimary } from '../../../src/state/global-log/replication.ts';
-import { aPolicy } from '../../support/fixtures.ts';
-import { MachineHarness } from '../../support/machine-harness.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
+import { aPolicy } from '../../support/state-and-service/fixtures.ts';
+import { MachineHarness } from '../../support/state-and-service/machine-harness.ts';
 import { DATACENTERS, World } from './world.ts';
 
 t.test(

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { standingOf } from '../../../src/state/global-log/chain.ts';
 import { type EntryRange, isPrimary } from '../../../src/state/global-log/replication.ts';
-import { aToken } from '../../support/fixtures.ts';
+import { aToken } from '../../support/state-and-service/fixtures.ts';
 import { hexOf, NAMES, type Name, World } from './world.ts';
 
 type Step =

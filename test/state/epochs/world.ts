@@ -4,9 +4,9 @@ import type { Change } from '../../../src/state/commands/commands.ts';
 import { decodeEntry } from '../../../src/state/global-log/global-entry.ts';
 import type { GlobalSnapshot } from '../../../src/state/global-log/global-snapshot.ts';
 import type { Replication } from '../../../src/state/global-log/replication.ts';
-import { aPolicy } from '../../support/fixtures.ts';
-import { BUILTINS, MachineHarness } from '../../support/machine-harness.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
+import { aPolicy } from '../../support/state-and-service/fixtures.ts';
+import { BUILTINS, MachineHarness } from '../../support/state-and-service/machine-harness.ts';
 
 export const NAMES = ['dc1', 'dc2', 'w'] as const;
 

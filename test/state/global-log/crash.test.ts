@@ -7,9 +7,13 @@ import t from 'tap';
 import type { Change, ChangeOf, Command } from '../../../src/state/commands/commands.ts';
 import type { Outcome } from '../../../src/state/commands/outcome.ts';
 import type { StateMachine } from '../../../src/state/machine.ts';
-import { aCommand, aPolicy, aToken } from '../../support/fixtures.ts';
-import { BUILTINS, collect, MachineHarness } from '../../support/machine-harness.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
+import { aCommand, aPolicy, aToken } from '../../support/state-and-service/fixtures.ts';
+import {
+  BUILTINS,
+  collect,
+  MachineHarness,
+} from '../../support/state-and-service/machine-harness.ts';
 import { crashAtEachWrite } from '../crashing-node.ts';
 import { history } from '../histories.ts';
 

@@ -9,9 +9,9 @@ import {
   type Datacenter,
   removedOf,
 } from '../../../src/state/global-log/replication.ts';
-import { aPolicy } from '../../support/fixtures.ts';
-import { BUILTINS, MachineHarness } from '../../support/machine-harness.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
+import { aPolicy } from '../../support/state-and-service/fixtures.ts';
+import { BUILTINS, MachineHarness } from '../../support/state-and-service/machine-harness.ts';
 
 const voter = (name: string) => ({ name, isVoter: true, isWitness: false });
 const gone = (name: string) =>

@@ -13,9 +13,9 @@ import type { Replication } from '../../../src/state/global-log/replication.ts';
 import { decodeMeta, encodeMeta } from '../../../src/state/rows/meta.ts';
 import { StateStore } from '../../../src/state/rows/store/state-store.ts';
 import { META_KEY } from '../../../src/state/rows/tables.ts';
-import { aPolicy, aToken } from '../../support/fixtures.ts';
-import { BUILTINS, MachineHarness } from '../../support/machine-harness.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
+import { aPolicy, aToken } from '../../support/state-and-service/fixtures.ts';
+import { BUILTINS, MachineHarness } from '../../support/state-and-service/machine-harness.ts';
 import { archived, commandsOf, type Server } from '../archives/restoring.ts';
 import { history } from '../histories.ts';
 

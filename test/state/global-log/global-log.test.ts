@@ -21,6 +21,7 @@ import { type Fields, pack, unpack } from '../../../src/state/rows/layout/packin
 import { encodeRecord, TOKEN_CODEC } from '../../../src/state/rows/layout/record-codec.ts';
 import { TOKENS } from '../../../src/state/rows/objects/objects.ts';
 import { watchKey } from '../../../src/state/watch.ts';
+import { MemoryKv } from '../../support/memory-kv.ts';
 import {
   aBindingRule,
   aNamespace,
@@ -28,9 +29,13 @@ import {
   aPolicy,
   aToken,
   FIXTURE_TIME_MS,
-} from '../../support/fixtures.ts';
-import { BUILTINS, expiredIn, MachineHarness, orphansIn } from '../../support/machine-harness.ts';
-import { MemoryKv } from '../../support/memory-kv.ts';
+} from '../../support/state-and-service/fixtures.ts';
+import {
+  BUILTINS,
+  expiredIn,
+  MachineHarness,
+  orphansIn,
+} from '../../support/state-and-service/machine-harness.ts';
 
 const PRIMARY: ChangeOf<'global-log.begin'> = {
   type: 'global-log.begin',

@@ -11,14 +11,14 @@ import {
   hashAt,
   keptSizeAfter,
 } from '../../../src/state/global-log/kept-entries.ts';
-import { aCommand, aPolicy, FIXTURE_TIME_MS } from '../../support/fixtures.ts';
+import { MemoryKv } from '../../support/memory-kv.ts';
+import { aCommand, aPolicy, FIXTURE_TIME_MS } from '../../support/state-and-service/fixtures.ts';
 import {
   BEGIN_AS_PRIMARY,
   BUILTINS,
   MachineHarness,
   replaceableMachine,
-} from '../../support/machine-harness.ts';
-import { MemoryKv } from '../../support/memory-kv.ts';
+} from '../../support/state-and-service/machine-harness.ts';
 import { archived, commandsOf, furnished } from '../archives/restoring.ts';
 
 /** Epoch 2 begins at seq 5, and its entries end at 7. */

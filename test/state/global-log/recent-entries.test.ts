@@ -8,9 +8,9 @@ import { linksAtHead } from '../../../src/state/global-log/entry-head.ts';
 import { entryHash, entryLinks, linksOf } from '../../../src/state/global-log/global-entry.ts';
 import { RecentEntries, type WrittenEntry } from '../../../src/state/global-log/recent-entries.ts';
 import { type Fields, pack, unpack } from '../../../src/state/rows/layout/packing.ts';
-import { aCommand, aPolicy } from '../../support/fixtures.ts';
-import { BUILTINS, MachineHarness } from '../../support/machine-harness.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
+import { aCommand, aPolicy } from '../../support/state-and-service/fixtures.ts';
+import { BUILTINS, MachineHarness } from '../../support/state-and-service/machine-harness.ts';
 import { history } from '../histories.ts';
 
 const BEGIN: ChangeOf<'global-log.begin'> = {

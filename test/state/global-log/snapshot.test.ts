@@ -18,21 +18,21 @@ import { encodeRequest } from '../../../src/state/rows/request-row.ts';
 import { ROW, rowKey } from '../../../src/state/rows/tables.ts';
 import { RowParser } from '../../../src/state/snapshot/row-parser.ts';
 import { packedRows } from '../../../src/state/snapshot/snapshot-format.ts';
+import { MemoryKv } from '../../support/memory-kv.ts';
 import {
   aNamespace,
   anAuthMethod,
   aPolicy,
   aToken,
   FIXTURE_TIME_MS,
-} from '../../support/fixtures.ts';
+} from '../../support/state-and-service/fixtures.ts';
 import {
   BUILTINS,
   collect,
   MachineHarness,
   orphansIn,
   replaceableMachine,
-} from '../../support/machine-harness.ts';
-import { MemoryKv } from '../../support/memory-kv.ts';
+} from '../../support/state-and-service/machine-harness.ts';
 import { requireRowsFromNothing } from '../rows-from-nothing.ts';
 
 const PRIMARY: ChangeOf<'global-log.begin'> = {

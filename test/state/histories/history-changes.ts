@@ -7,7 +7,7 @@ import {
   policyIdNumbered,
   roleIdNumbered,
   ruleIdNumbered,
-} from '../../support/fixtures.ts';
+} from '../../support/state-and-service/fixtures.ts';
 import {
   linkIds,
   METHOD_OF_RULE,

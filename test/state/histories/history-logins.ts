@@ -8,9 +8,9 @@ import { trackingWrites } from '../../../src/service/writes/tracking-writes.ts';
 import type { StateMachine } from '../../../src/state/machine.ts';
 import { authMethods, SETTINGS } from '../../service/harness.ts';
 import { FakeRandom } from '../../support/fake-random.ts';
-import { accessorNumbered, secretNumbered } from '../../support/fixtures.ts';
-import { loneDatacenter } from '../../support/lone-datacenter.ts';
-import type { MachineHarness } from '../../support/machine-harness.ts';
+import { accessorNumbered, secretNumbered } from '../../support/state-and-service/fixtures.ts';
+import { loneDatacenter } from '../../support/state-and-service/lone-datacenter.ts';
+import type { MachineHarness } from '../../support/state-and-service/machine-harness.ts';
 import {
   type Links,
   METHOD_OF_RULE,

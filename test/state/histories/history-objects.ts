@@ -15,7 +15,7 @@ import {
   aRole,
   policyIdNumbered,
   roleIdNumbered,
-} from '../../support/fixtures.ts';
+} from '../../support/state-and-service/fixtures.ts';
 
 /** One of the datacenters. */
 export type Place = 0 | 1 | 2;

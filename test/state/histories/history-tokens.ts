@@ -12,7 +12,7 @@ import {
   aNamespaceName,
   aToken,
   secretNumbered,
-} from '../../support/fixtures.ts';
+} from '../../support/state-and-service/fixtures.ts';
 import {
   type Links,
   linkIds,

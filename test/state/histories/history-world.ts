@@ -12,9 +12,9 @@ import {
   type GlobalSnapshot,
 } from '../../../src/state/global-log/global-snapshot.ts';
 import type { Replication } from '../../../src/state/global-log/replication.ts';
-import { aCommand, accessorNumbered, aToken } from '../../support/fixtures.ts';
-import { BUILTINS, MachineHarness } from '../../support/machine-harness.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
+import { aCommand, accessorNumbered, aToken } from '../../support/state-and-service/fixtures.ts';
+import { BUILTINS, MachineHarness } from '../../support/state-and-service/machine-harness.ts';
 import { archived, commandsOf, type Server } from '../archives/restoring.ts';
 import { sharedStep } from './history-changes.ts';
 import {

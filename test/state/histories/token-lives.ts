@@ -6,8 +6,8 @@ import type { NamespaceName } from '../../../src/acl/ids.ts';
 import type { Token } from '../../../src/acl/token.ts';
 import { CallerResolver } from '../../../src/service/rights/caller-resolver.ts';
 import { isVoid } from '../../../src/state/reads/standing.ts';
-import { accessorNumbered, secretNumbered } from '../../support/fixtures.ts';
-import type { MachineHarness } from '../../support/machine-harness.ts';
+import { accessorNumbered, secretNumbered } from '../../support/state-and-service/fixtures.ts';
+import type { MachineHarness } from '../../support/state-and-service/machine-harness.ts';
 import {
   type Links,
   linkIds,

@@ -8,7 +8,7 @@ import {
   encodeReport,
 } from '../../../../cluster/federation/feed/report-frames.ts';
 import { positionText } from '../../../../cluster/federation/global-log.ts';
-import { settled } from '../../../support/simulated-world.ts';
+import { settled } from '../../../support/simulated/simulated-world.ts';
 import { aSecondary, chainViolations, primaryStanding, twoDatacenters } from '../feed-world.ts';
 import { digestOf } from '../memory-log.ts';
 import { aPrimary, ask, HELLO, say, sessionOf } from './cases.ts';

@@ -12,8 +12,8 @@ import {
   PULLS_MAX,
 } from '../../../../cluster/federation/feed/feed-limits.ts';
 import type { GlobalCursor } from '../../../../cluster/federation/global-log.ts';
-import { watched } from '../../../support/group-actions.ts';
-import { settled } from '../../../support/simulated-world.ts';
+import { watched } from '../../../support/simulated/group-actions.ts';
+import { settled } from '../../../support/simulated/simulated-world.ts';
 import { primaryStanding } from '../feed-world.ts';
 import { aPrimary, ask, HELLO, refusalOf, say, sessionOf } from './cases.ts';
 

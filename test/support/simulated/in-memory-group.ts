@@ -2,25 +2,25 @@
 // replicas. It is founded, grows, shrinks and sends snapshots as the test says; group-checks.ts looks at
 // what must always hold. Violations are collected, not thrown.
 
-import { writeFounding } from '../../cluster/log/cluster-identity.ts';
-import { DurableLog, readGeneration } from '../../cluster/log/durable-log.ts';
-import type { Clock } from '../../cluster/platform/clock.ts';
-import type { Random } from '../../cluster/platform/random.ts';
-import { membersOf, NO_MEMBERS } from '../../cluster/raft/membership/membership.ts';
+import { writeFounding } from '../../../cluster/log/cluster-identity.ts';
+import { DurableLog, readGeneration } from '../../../cluster/log/durable-log.ts';
+import type { Clock } from '../../../cluster/platform/clock.ts';
+import type { Random } from '../../../cluster/platform/random.ts';
+import { membersOf, NO_MEMBERS } from '../../../cluster/raft/membership/membership.ts';
 import {
   encodeMembershipChange,
   type MemberChangeKind,
   type MembershipChange,
-} from '../../cluster/raft/membership/membership-change.ts';
-import type { Message, SnapshotMessage } from '../../cluster/raft/message.ts';
-import type { GroupLimits, GroupTiming } from '../../cluster/replica/group-limits.ts';
-import { encodeGroupContext, type MemberRecord } from '../../cluster/replica/group-record.ts';
-import { GroupRefusal } from '../../cluster/replica/group-refusal.ts';
-import type { GroupReplica } from '../../cluster/replica/group-replica.ts';
-import { openRaftReplica } from '../../cluster/replica/raft-replica.ts';
-import { type MachineSnapshot, ReplicaError } from '../../cluster/replica/replica.ts';
+} from '../../../cluster/raft/membership/membership-change.ts';
+import type { Message, SnapshotMessage } from '../../../cluster/raft/message.ts';
+import type { GroupLimits, GroupTiming } from '../../../cluster/replica/group-limits.ts';
+import { encodeGroupContext, type MemberRecord } from '../../../cluster/replica/group-record.ts';
+import { GroupRefusal } from '../../../cluster/replica/group-refusal.ts';
+import type { GroupReplica } from '../../../cluster/replica/group-replica.ts';
+import { openRaftReplica } from '../../../cluster/replica/raft-replica.ts';
+import { type MachineSnapshot, ReplicaError } from '../../../cluster/replica/replica.ts';
+import { textOf } from '../memory-kv.ts';
 import { GroupChecks } from './group-checks.ts';
-import { textOf } from './memory-kv.ts';
 import { Register } from './register-machine.ts';
 import { SimulatedKv, WriteQueue } from './simulated-disk.ts';
 import { streamOf, World } from './simulated-world.ts';

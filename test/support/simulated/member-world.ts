@@ -2,22 +2,22 @@
 // production. A node can be crashed at any moment, even in the middle of a write, and started again on
 // what its disk has. What must always hold is looked at all the time: violations are collected.
 
-import { messageOf } from '../../cluster/base/message-of.ts';
-import { readClusterId } from '../../cluster/log/cluster-identity.ts';
-import { readGeneration } from '../../cluster/log/durable-log.ts';
+import { messageOf } from '../../../cluster/base/message-of.ts';
+import { readClusterId } from '../../../cluster/log/cluster-identity.ts';
+import { readGeneration } from '../../../cluster/log/durable-log.ts';
 import type {
   Checkpoint,
   DigestedMachine,
   Member,
   MemberOptions,
   MemberView,
-} from '../../cluster/member/group-member.ts';
-import { openMember } from '../../cluster/member.ts';
-import type { Clock } from '../../cluster/platform/clock.ts';
-import type { Kv } from '../../cluster/platform/kv.ts';
-import type { Net, NetAddress } from '../../cluster/platform/net.ts';
-import type { Random } from '../../cluster/platform/random.ts';
-import { FakeNet } from './fake-net.ts';
+} from '../../../cluster/member/group-member.ts';
+import { openMember } from '../../../cluster/member.ts';
+import type { Clock } from '../../../cluster/platform/clock.ts';
+import type { Kv } from '../../../cluster/platform/kv.ts';
+import type { Net, NetAddress } from '../../../cluster/platform/net.ts';
+import type { Random } from '../../../cluster/platform/random.ts';
+import { FakeNet } from '../fake-net.ts';
 import { Register } from './register-machine.ts';
 import { SimulatedKv, WriteQueue } from './simulated-disk.ts';
 import { streamOf, World } from './simulated-world.ts';

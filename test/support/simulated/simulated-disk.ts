@@ -1,8 +1,8 @@
 // A disk in simulated time. What is written survives a crash; a write in flight is lost, or lands and
 // nobody hears of it. A whole store's rows are one kind of content, a machine's state another.
 
-import type { Kv, KvRange, KvRow, KvSnapshot, KvWrite } from '../../cluster/platform/kv.ts';
-import { MemoryKv, textOf } from './memory-kv.ts';
+import type { Kv, KvRange, KvRow, KvSnapshot, KvWrite } from '../../../cluster/platform/kv.ts';
+import { MemoryKv, textOf } from '../memory-kv.ts';
 
 /** Writes in flight at a node, whatever they write to. */
 export class WriteQueue {

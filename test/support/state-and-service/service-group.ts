@@ -2,27 +2,27 @@
 // wrong between them is chosen by the test: questions and answers that are lost, leaders that do not
 // know that they were replaced, servers that lag behind. Their service, state and forwarding are real.
 
-import type { LogEntry } from '../../cluster/log/log-entry.ts';
-import { nextEntry } from '../../cluster/log/log-entry.ts';
-import { RpcError } from '../../cluster/transport/calls/rpc-error.ts';
-import type { RpcCall } from '../../cluster/transport/transport.ts';
-import { AclError } from '../../src/acl/error.ts';
-import type { AuthMethods } from '../../src/auth-methods/auth-method-types.ts';
-import { answeringWith } from '../../src/node/calls/answer-questions.ts';
-import { Forwarding } from '../../src/node/calls/forwarding.ts';
-import { Leadership } from '../../src/node/reign/leadership.ts';
-import { createOperations, type Door } from '../../src/service/create-operations.ts';
-import type { ServiceDeps, ServiceSettings } from '../../src/service/deps.ts';
-import { ensureBuiltins } from '../../src/service/duties/duties.ts';
-import { LeaderAway } from '../../src/service/remote.ts';
-import { trackingWrites } from '../../src/service/writes/tracking-writes.ts';
-import { encodeCommand } from '../../src/state/commands/command-codec.ts';
-import type { Outcome } from '../../src/state/commands/outcome.ts';
-import { StateMachine } from '../../src/state/machine.ts';
-import { FakeClock } from './fake-clock.ts';
-import { FakeRandom } from './fake-random.ts';
+import type { LogEntry } from '../../../cluster/log/log-entry.ts';
+import { nextEntry } from '../../../cluster/log/log-entry.ts';
+import { RpcError } from '../../../cluster/transport/calls/rpc-error.ts';
+import type { RpcCall } from '../../../cluster/transport/transport.ts';
+import { AclError } from '../../../src/acl/error.ts';
+import type { AuthMethods } from '../../../src/auth-methods/auth-method-types.ts';
+import { answeringWith } from '../../../src/node/calls/answer-questions.ts';
+import { Forwarding } from '../../../src/node/calls/forwarding.ts';
+import { Leadership } from '../../../src/node/reign/leadership.ts';
+import { createOperations, type Door } from '../../../src/service/create-operations.ts';
+import type { ServiceDeps, ServiceSettings } from '../../../src/service/deps.ts';
+import { ensureBuiltins } from '../../../src/service/duties/duties.ts';
+import { LeaderAway } from '../../../src/service/remote.ts';
+import { trackingWrites } from '../../../src/service/writes/tracking-writes.ts';
+import { encodeCommand } from '../../../src/state/commands/command-codec.ts';
+import type { Outcome } from '../../../src/state/commands/outcome.ts';
+import { StateMachine } from '../../../src/state/machine.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { FakeRandom } from '../fake-random.ts';
+import { MemoryKv } from '../memory-kv.ts';
 import { loneDatacenter } from './lone-datacenter.ts';
-import { MemoryKv } from './memory-kv.ts';
 
 type Fault = 'lose-question' | 'lose-answer' | 'unreachable' | 'refused' | 'hang' | 'late';
 

@@ -10,10 +10,10 @@ import {
   HARD_STATE_KEY,
   type LogEntry,
   START_KEY,
-} from '../../cluster/log/log-entry.ts';
-import type { KvReader } from '../../cluster/platform/kv.ts';
-import type { Message } from '../../cluster/raft/message.ts';
-import type { AppliedEntry } from '../../cluster/replica/replica.ts';
+} from '../../../cluster/log/log-entry.ts';
+import type { KvReader } from '../../../cluster/platform/kv.ts';
+import type { Message } from '../../../cluster/raft/message.ts';
+import type { AppliedEntry } from '../../../cluster/replica/replica.ts';
 
 export interface CheckedNode {
   readonly id: number;

@@ -1,8 +1,8 @@
 // Small acts on a simulated group that many tests share: each lets time pass until its outcome is known.
 
-import { messageOf } from '../../cluster/base/message-of.ts';
-import type { MembershipChange } from '../../cluster/raft/membership/membership-change.ts';
-import type { GroupRecord } from '../../cluster/replica/group-record.ts';
+import { messageOf } from '../../../cluster/base/message-of.ts';
+import type { MembershipChange } from '../../../cluster/raft/membership/membership-change.ts';
+import type { GroupRecord } from '../../../cluster/replica/group-record.ts';
 import { type GroupNode, type GroupOptions, InMemoryGroup } from './in-memory-group.ts';
 
 export async function startedGroup(given: Partial<GroupOptions> = {}): Promise<InMemoryGroup> {

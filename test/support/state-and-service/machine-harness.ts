@@ -1,22 +1,22 @@
 // A state machine on a store, fed with commands as the log would feed it.
 
-import { type LogEntry, nextEntry } from '../../cluster/log/log-entry.ts';
-import type { Kv } from '../../cluster/platform/kv.ts';
+import { type LogEntry, nextEntry } from '../../../cluster/log/log-entry.ts';
+import type { Kv } from '../../../cluster/platform/kv.ts';
 import {
   type AccessorId,
   ANONYMOUS_ACCESSOR,
   ANONYMOUS_SECRET,
   GLOBAL_MANAGEMENT_ID,
-} from '../../src/acl/ids.ts';
-import { encodeCommand } from '../../src/state/commands/command-codec.ts';
-import type { Change, ChangeOf, Command } from '../../src/state/commands/commands.ts';
-import type { Outcome } from '../../src/state/commands/outcome.ts';
-import { type MachineDeps, StateMachine } from '../../src/state/machine.ts';
-import type { Generations } from '../../src/state/snapshot/generations.ts';
-import type { StateView } from '../../src/state/view.ts';
-import { FakeClock } from './fake-clock.ts';
+} from '../../../src/acl/ids.ts';
+import { encodeCommand } from '../../../src/state/commands/command-codec.ts';
+import type { Change, ChangeOf, Command } from '../../../src/state/commands/commands.ts';
+import type { Outcome } from '../../../src/state/commands/outcome.ts';
+import { type MachineDeps, StateMachine } from '../../../src/state/machine.ts';
+import type { Generations } from '../../../src/state/snapshot/generations.ts';
+import type { StateView } from '../../../src/state/view.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { MemoryKv } from '../memory-kv.ts';
 import { aCommand, aNamespace, aPolicy, aToken } from './fixtures.ts';
-import { MemoryKv } from './memory-kv.ts';
 
 export class MachineHarness<Store extends Kv = MemoryKv> {
   readonly kv: Store;

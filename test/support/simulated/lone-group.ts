@@ -1,18 +1,18 @@
 // A group of one node on whatever store and machine a test has. Its time stands: whoever is alone waits
 // for no tick. What has no delay needs no time, and comes with the next turn of the event loop.
 
-import { writeFounding } from '../../cluster/log/cluster-identity.ts';
-import type { DurableLog } from '../../cluster/log/durable-log.ts';
-import { HARD_STATE_KEY } from '../../cluster/log/log-entry.ts';
-import type { Clock } from '../../cluster/platform/clock.ts';
-import type { Kv } from '../../cluster/platform/kv.ts';
-import { encodeMembershipChange } from '../../cluster/raft/membership/membership-change.ts';
-import type { GroupLimits } from '../../cluster/replica/group-limits.ts';
-import type { GroupReplica } from '../../cluster/replica/group-replica.ts';
-import { openRaftReplica } from '../../cluster/replica/raft-replica.ts';
-import type { Machine } from '../../cluster/replica/replica.ts';
-import { FakeClock } from './fake-clock.ts';
-import { FakeRandom } from './fake-random.ts';
+import { writeFounding } from '../../../cluster/log/cluster-identity.ts';
+import type { DurableLog } from '../../../cluster/log/durable-log.ts';
+import { HARD_STATE_KEY } from '../../../cluster/log/log-entry.ts';
+import type { Clock } from '../../../cluster/platform/clock.ts';
+import type { Kv } from '../../../cluster/platform/kv.ts';
+import { encodeMembershipChange } from '../../../cluster/raft/membership/membership-change.ts';
+import type { GroupLimits } from '../../../cluster/replica/group-limits.ts';
+import type { GroupReplica } from '../../../cluster/replica/group-replica.ts';
+import { openRaftReplica } from '../../../cluster/replica/raft-replica.ts';
+import type { Machine } from '../../../cluster/replica/replica.ts';
+import { FakeClock } from '../fake-clock.ts';
+import { FakeRandom } from '../fake-random.ts';
 
 export interface LoneGroupOptions<Outcome> {
   /** Founded by node 1, or of a release that knew no groups. */

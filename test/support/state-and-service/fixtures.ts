@@ -1,8 +1,8 @@
 // Objects of the domain with every field filled in, so that a test names only what matters to it.
 
-import type { AuthMethod } from '../../src/acl/auth-method.ts';
-import type { BindingRule } from '../../src/acl/binding-rule.ts';
-import type { TtlLimits } from '../../src/acl/checks/token-expiry.ts';
+import type { AuthMethod } from '../../../src/acl/auth-method.ts';
+import type { BindingRule } from '../../../src/acl/binding-rule.ts';
+import type { TtlLimits } from '../../../src/acl/checks/token-expiry.ts';
 import {
   type AccessorId,
   type BindingRuleId,
@@ -11,16 +11,16 @@ import {
   type PolicyId,
   type RoleId,
   type SecretId,
-} from '../../src/acl/ids.ts';
-import type { Namespace } from '../../src/acl/namespace.ts';
-import type { Policy } from '../../src/acl/policy.ts';
-import type { Role } from '../../src/acl/role.ts';
-import type { Unstamped } from '../../src/acl/stamped.ts';
-import type { Token } from '../../src/acl/token.ts';
-import { HOUR_NS, MINUTE_NS } from '../../src/acl/values/duration.ts';
-import type { Instant } from '../../src/acl/values/instant.ts';
-import type { Change, Command } from '../../src/state/commands/commands.ts';
-import { uuidNumbered } from './fake-random.ts';
+} from '../../../src/acl/ids.ts';
+import type { Namespace } from '../../../src/acl/namespace.ts';
+import type { Policy } from '../../../src/acl/policy.ts';
+import type { Role } from '../../../src/acl/role.ts';
+import type { Unstamped } from '../../../src/acl/stamped.ts';
+import type { Token } from '../../../src/acl/token.ts';
+import { HOUR_NS, MINUTE_NS } from '../../../src/acl/values/duration.ts';
+import type { Instant } from '../../../src/acl/values/instant.ts';
+import type { Change, Command } from '../../../src/state/commands/commands.ts';
+import { uuidNumbered } from '../fake-random.ts';
 
 export const FIXTURE_TIME_MS = Date.parse('2026-01-01T00:00:00Z');
 

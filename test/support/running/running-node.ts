@@ -6,10 +6,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Clock } from '../../cluster/platform/clock.ts';
-import { openNode } from '../../src/node/node.ts';
-import { readSettings } from '../../src/node/settings/settings.ts';
-import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
+import type { Clock } from '../../../cluster/platform/clock.ts';
+import { openNode } from '../../../src/node/node.ts';
+import { readSettings } from '../../../src/node/settings/settings.ts';
+import { openSystemPlatform } from '../../../src/platform-node/system-platform.ts';
 
 /** The secret of the management token of nodes that are not told otherwise. */
 export const ROOT = 'root';

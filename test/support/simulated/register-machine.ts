@@ -2,7 +2,7 @@
 // entry's index. It remembers every entry, one list a generation, and complains of any use that the
 // machine's contract does not allow.
 
-import type { LogEntry, LogWitness } from '../../cluster/log/log-entry.ts';
+import type { LogEntry, LogWitness } from '../../../cluster/log/log-entry.ts';
 import {
   type AppliedEntry,
   type Machine,
@@ -10,7 +10,7 @@ import {
   type MachineSnapshot,
   SnapshotDamage,
   type TakenState,
-} from '../../cluster/replica/replica.ts';
+} from '../../../cluster/replica/replica.ts';
 import type { WriteQueue } from './simulated-disk.ts';
 
 /** Entries of one chunk. */

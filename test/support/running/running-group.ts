@@ -5,10 +5,10 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openNode, type RunningNode } from '../../src/node/node.ts';
-import { readSettings } from '../../src/node/settings/settings.ts';
-import { openSystemPlatform } from '../../src/platform-node/system-platform.ts';
-import { NEWEST_LEVEL } from '../../src/state/commands/feature-levels.ts';
+import { openNode, type RunningNode } from '../../../src/node/node.ts';
+import { readSettings } from '../../../src/node/settings/settings.ts';
+import { openSystemPlatform } from '../../../src/platform-node/system-platform.ts';
+import { NEWEST_LEVEL } from '../../../src/state/commands/feature-levels.ts';
 import { freePorts } from './free-ports.ts';
 import { Client, ROOT } from './running-node.ts';
 
