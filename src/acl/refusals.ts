@@ -1,6 +1,6 @@
 // The refusals that more than one place gives: the checks here, the service before it proposes, and
 // the state when it applies. One function each, so that all say the same words with the same code.
-// Texts are compatibility 1.5, 3.2 to 3.4, 4.2, 4.3. Refusals of one place stand where they are given.
+// Texts are compatibility 1.5, 3.2 to 3.5, 4.1 to 4.3. Refusals of one place stand where they are given.
 
 import { AclError, invalid } from './error.ts';
 
@@ -51,6 +51,10 @@ export function unknownAuthMethod(name: string): AclError {
   return invalid(`cannot find auth method with name "${name}"`);
 }
 
+export function unknownNamespace(name: string): AclError {
+  return invalid(`Namespace "${name}" does not exist`);
+}
+
 /** A login's token is changed, but its auth method was deleted. */
 export function authMethodGone(name: string): AclError {
   return invalid(`Failed to apply token write request: No such auth method with Name: ${name}`);
@@ -58,6 +62,69 @@ export function authMethodGone(name: string): AclError {
 
 export function tokenIdInUse(field: 'AccessorID' | 'SecretID'): AclError {
   return new AclError('duplicate', `Invalid Token: ${field} is already in use`);
+}
+
+export function tokenSecretChanged(): AclError {
+  return invalid("Changing a token's SecretID is not permitted");
+}
+
+export function tokenLocalityChanged(accessorId: string): AclError {
+  return invalid(`Cannot toggle local mode of ${accessorId}`);
+}
+
+export function tokenMethodChanged(accessorId: string): AclError {
+  return invalid(`Cannot change AuthMethod of ${accessorId}`);
+}
+
+export function tokenExpirationChanged(accessorId: string): AclError {
+  return invalid(`Cannot change expiration time of ${accessorId}`);
+}
+
+export function anonymousTokenDeleted(): AclError {
+  return invalid('Delete operation not permitted on the anonymous token');
+}
+
+export function policyIdChosen(): AclError {
+  return new AclError('id-mismatch', 'Cannot specify the ID when creating a new policy');
+}
+
+export function builtinRulesChanged(policyName: string): AclError {
+  return invalid(`Changing the Rules for the builtin ${policyName} policy is not permitted`);
+}
+
+export function builtinDatacentersChanged(policyName: string): AclError {
+  return invalid(`Changing the Datacenters of the ${policyName} policy is not permitted`);
+}
+
+export function authMethodTypeChanged(): AclError {
+  return invalid('the Type field of an Auth Method is immutable');
+}
+
+export function bindingRuleMethodChanged(): AclError {
+  return invalid('the AuthMethod field of an Binding Rule is immutable');
+}
+
+export function bootstrapSecretInUse(): AclError {
+  return new AclError(
+    'duplicate',
+    'Provided token cannot be used because a token with that secret already exists.',
+  );
+}
+
+export function bootstrapDone(bootstrapIndex: number): AclError {
+  return new AclError(
+    'permission-denied',
+    `Permission denied: ACL bootstrap no longer allowed (reset index: ${bootstrapIndex})`,
+  );
+}
+
+/** `given` says which reset index there is. */
+export function wrongResetIndex(given: string, bootstrapIndex: number): AclError {
+  return invalid(`Invalid bootstrap reset index (${given}, reset index: ${bootstrapIndex})`);
+}
+
+export function requestIdInUse(): AclError {
+  return invalid('The request id was used before, for another request');
 }
 
 /** Deployed clients match on the letter case, which differs between create and update. */

@@ -5,7 +5,7 @@
 import { AUTH_METHOD_TYPES, type AuthMethod, type AuthMethodType } from '../auth-method.ts';
 import { invalid } from '../error.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName } from '../ids.ts';
-import { requireSameAddress } from '../refusals.ts';
+import { authMethodTypeChanged, requireSameAddress } from '../refusals.ts';
 import type { Unstamped } from '../stamped.ts';
 import { formatDuration } from '../values/duration.ts';
 import { requireAuthMethodName } from '../values/names.ts';
@@ -70,7 +70,7 @@ export function requireNoTokenNameFormat(format = ''): void {
 function requireType(existing: AuthMethod | undefined, wanted: string): AuthMethodType {
   if (existing !== undefined) {
     if (wanted === '' || wanted === existing.type) return existing.type;
-    throw invalid('the Type field of an Auth Method is immutable');
+    throw authMethodTypeChanged();
   }
   const type = AUTH_METHOD_TYPES.find((known) => known === wanted);
   if (type === undefined) {

@@ -7,7 +7,11 @@ import { BIND_TYPES, type BindingRule, type BindType } from '../binding-rule.ts'
 import { templateNamed, templateProblem } from '../built-in/templates.ts';
 import { AclError, invalid } from '../error.ts';
 import { type BindingRuleId, isUuid, type NamespaceName } from '../ids.ts';
-import { bindingRuleToUpdateMissing, requireSameAddress } from '../refusals.ts';
+import {
+  bindingRuleMethodChanged,
+  bindingRuleToUpdateMissing,
+  requireSameAddress,
+} from '../refusals.ts';
 import type { Unstamped } from '../stamped.ts';
 import { isIdentityName, isRoleName, nameKey } from '../values/names.ts';
 import type { BindingRuleDraft } from './drafts.ts';
@@ -65,7 +69,7 @@ export function applyBindingRuleUpdate(
   if (existing === undefined) throw bindingRuleToUpdateMissing(given.pathId);
   const wanted = draft.authMethod ?? '';
   if (wanted !== '' && nameKey(wanted) !== nameKey(existing.authMethod)) {
-    throw invalid('the AuthMethod field of an Binding Rule is immutable');
+    throw bindingRuleMethodChanged();
   }
   const target = given.requireMethod(existing.authMethod);
   return ruleOf(draft, { id: existing.id, namespace: existing.namespace }, target);

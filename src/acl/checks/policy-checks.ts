@@ -3,11 +3,18 @@
 // whether the rule text can be read is asked through functions.
 
 import { isBuiltinPolicy } from '../built-in/built-ins.ts';
-import { AclError, invalid } from '../error.ts';
+import { invalid } from '../error.ts';
 import { policyHash } from '../hash.ts';
 import { isUuid, type NamespaceName, type PolicyId } from '../ids.ts';
 import type { Policy } from '../policy.ts';
-import { policyNameTaken, policyToUpdateMissing, requireSameAddress } from '../refusals.ts';
+import {
+  builtinDatacentersChanged,
+  builtinRulesChanged,
+  policyIdChosen,
+  policyNameTaken,
+  policyToUpdateMissing,
+  requireSameAddress,
+} from '../refusals.ts';
 import type { Unstamped } from '../stamped.ts';
 import { requirePolicyName } from '../values/names.ts';
 import type { PolicyDraft } from './drafts.ts';
@@ -31,9 +38,7 @@ export interface PolicyUpdateGiven extends PolicyLookups {
 
 /** The policy that a create asks for. Throws 'id-mismatch', 'invalid' or 'duplicate'. */
 export function buildNewPolicy(draft: PolicyDraft, given: NewPolicyGiven): Unstamped<Policy> {
-  if (draft.id !== undefined && draft.id !== '') {
-    throw new AclError('id-mismatch', 'Cannot specify the ID when creating a new policy');
-  }
+  if (draft.id !== undefined && draft.id !== '') throw policyIdChosen();
   const { freshId: id, namespace } = given;
   const name = draft.name ?? '';
   requirePolicyName(name, id);
@@ -72,10 +77,10 @@ export function applyPolicyUpdate(
 
 function requireBuiltinUnchanged(existing: Policy, draft: PolicyDraft): void {
   if (draft.rules !== undefined && draft.rules !== existing.rules) {
-    throw invalid(`Changing the Rules for the builtin ${existing.name} policy is not permitted`);
+    throw builtinRulesChanged(existing.name);
   }
   if (draft.datacenters !== undefined) {
-    throw invalid(`Changing the Datacenters of the ${existing.name} policy is not permitted`);
+    throw builtinDatacentersChanged(existing.name);
   }
 }
 

@@ -14,10 +14,15 @@ import {
   type SecretId,
 } from '../ids.ts';
 import {
+  anonymousTokenDeleted,
   requireSameAddress,
+  tokenExpirationChanged,
   tokenExpired,
   tokenIdInUse,
+  tokenLocalityChanged,
+  tokenMethodChanged,
   tokenMissing,
+  tokenSecretChanged,
   tokenToUpdateMissing,
 } from '../refusals.ts';
 import type { Unstamped } from '../stamped.ts';
@@ -139,19 +144,13 @@ function requireUnchanged(existing: Token, draft: TokenDraft, id: string): void 
     if (ROOT_SECRETS.has(draft.secretId)) {
       throw new AclError('permission-denied', 'Permission denied: Cannot modify root ACL');
     }
-    if (draft.secretId !== existing.secretId) {
-      throw invalid("Changing a token's SecretID is not permitted");
-    }
+    if (draft.secretId !== existing.secretId) throw tokenSecretChanged();
   }
-  if ((draft.local ?? false) !== existing.local) {
-    throw invalid(`Cannot toggle local mode of ${id}`);
-  }
+  if ((draft.local ?? false) !== existing.local) throw tokenLocalityChanged(id);
   if (isGiven(draft.authMethod) && draft.authMethod !== existing.authMethod?.name) {
-    throw invalid(`Cannot change AuthMethod of ${id}`);
+    throw tokenMethodChanged(id);
   }
-  if (changesExpiration(existing, draft)) {
-    throw invalid(`Cannot change expiration time of ${id}`);
-  }
+  if (changesExpiration(existing, draft)) throw tokenExpirationChanged(id);
 }
 
 /** The same moment at another offset is no change; a TTL always is one. */
@@ -196,9 +195,7 @@ export function requireDeletableToken(ids: {
   readonly callerAccessorId: string;
 }): void {
   if (!isUuid(ids.accessorId)) throw invalid('Accessor ID is missing or an invalid UUID');
-  if (ids.accessorId === ANONYMOUS_ACCESSOR) {
-    throw invalid('Delete operation not permitted on the anonymous token');
-  }
+  if (ids.accessorId === ANONYMOUS_ACCESSOR) throw anonymousTokenDeleted();
   if (ids.accessorId.toLowerCase() === ids.callerAccessorId.toLowerCase()) {
     throw invalid("Deletion of the request's authorization token is not permitted");
   }

@@ -2,8 +2,7 @@
 // common is in serve-operation.ts; here is only what differs.
 
 import { requireNoTokenNameFormat } from '../../acl/checks/auth-method-checks.ts';
-import { AclError } from '../../acl/error.ts';
-import { requireSameAddress } from '../../acl/refusals.ts';
+import { policyIdChosen, requireSameAddress } from '../../acl/refusals.ts';
 import {
   authMethodDraftOf,
   bindingRuleDraftOf,
@@ -120,9 +119,7 @@ export const OPERATION_ROUTES: { readonly [Name in OperationName]: OperationRout
 
   'policy.create': {
     input: ({ body = {} }) => {
-      if (body.ID !== undefined && body.ID !== '') {
-        throw new AclError('id-mismatch', 'Cannot specify the ID when creating a new policy');
-      }
+      if (body.ID !== undefined && body.ID !== '') throw policyIdChosen();
       return { draft: policyDraftOf(body) };
     },
     render: renderPolicy,

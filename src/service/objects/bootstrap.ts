@@ -2,13 +2,13 @@
 // caller whose connection broke is not locked out; anything else needs the operator's reset index.
 
 import { bootstrapToken } from '../../acl/built-in/built-ins.ts';
-import { AclError, invalid } from '../../acl/error.ts';
 import {
   type AccessorId,
   requireBootstrapSecret,
   type SecretId,
   secretIdOf,
 } from '../../acl/ids.ts';
+import { bootstrapDone, bootstrapSecretInUse, wrongResetIndex } from '../../acl/refusals.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import type { Request, Service } from '../service.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
@@ -26,12 +26,7 @@ export async function bootstrap(
   if (again !== undefined) return again;
   requireWritable(service, request);
   const resetIndex = requireAllowed(service, secret);
-  if (secret !== undefined && service.view.idInUse(secret)) {
-    throw new AclError(
-      'duplicate',
-      'Provided token cannot be used because a token with that secret already exists.',
-    );
-  }
+  if (secret !== undefined && service.view.idInUse(secret)) throw bootstrapSecretInUse();
   const token = bootstrapToken({
     accessorId: service.random.uuid() as AccessorId,
     secretId: secret ?? secretIdOf(service.random.uuid()),
@@ -73,17 +68,12 @@ function requireAllowed(service: Service, secret: SecretId | undefined): number 
   const bootstrapIndex = service.view.bootstrapIndex();
   if (bootstrapIndex === undefined) return undefined;
   const given = service.takeResetIndex(secret);
-  if (given === undefined) {
-    throw new AclError(
-      'permission-denied',
-      `Permission denied: ACL bootstrap no longer allowed (reset index: ${bootstrapIndex})`,
-    );
-  }
+  if (given === undefined) throw bootstrapDone(bootstrapIndex);
   if (given === bootstrapIndex) return given;
   const specified = Number.isNaN(given)
     ? 'the file acl-bootstrap-reset of the leader holds neither a number nor a number and a secret'
     : `specified ${given}`;
-  throw invalid(`Invalid bootstrap reset index (${specified}, reset index: ${bootstrapIndex})`);
+  throw wrongResetIndex(specified, bootstrapIndex);
 }
 
 function isGiven(text: string | undefined): text is string {

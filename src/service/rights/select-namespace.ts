@@ -2,9 +2,10 @@
 // parameter, the header, the namespace of the caller's own token, and `default`.
 
 import type { NamespaceRule } from '../../acl/auth-method.ts';
-import { AclError, invalid } from '../../acl/error.ts';
+import { AclError } from '../../acl/error.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName } from '../../acl/ids.ts';
 import type { NamespaceScope } from '../../acl/namespace-selection.ts';
+import { unknownNamespace } from '../../acl/refusals.ts';
 import type { Token } from '../../acl/token.ts';
 import { isNamespaceName } from '../../acl/values/names.ts';
 import { quoted } from '../../rules/source-text.ts';
@@ -150,7 +151,7 @@ export function namedNamespace({ name, isExplicit }: SelectedNamespace): string 
 /** Throws 'invalid' unless the namespace exists. Ask for the caller's rights first. */
 export function requireNamespaceExists(view: Pick<StateView, 'namespace'>, name: string): void {
   if (name === DEFAULT_NAMESPACE || view.namespace(name) !== undefined) return;
-  throw invalid(`Namespace "${name}" does not exist`);
+  throw unknownNamespace(name);
 }
 
 /** Throws 'malformed' for a query parameter of the feature while it is off. */

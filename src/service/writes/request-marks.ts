@@ -5,6 +5,7 @@
 import type { Random } from '../../../cluster/platform/random.ts';
 import { sha256 } from '../../../cluster/platform/sha256.ts';
 import { AclError } from '../../acl/error.ts';
+import { requestIdInUse } from '../../acl/refusals.ts';
 import type { RequestMark } from '../../state/commands/commands.ts';
 import { forgetsByName } from '../../state/commands/feature-levels.ts';
 import type { Outcome } from '../../state/commands/outcome.ts';
@@ -73,7 +74,7 @@ export function rememberedOutcome(
   const isAgeless = forgetsByName(view.usesLevel, view.replication());
   if (!isAgeless && remembered.timeMs + REQUEST_MEMORY_MS <= nowMs) return undefined;
   if (Buffer.compare(remembered.fingerprint, mark.fingerprint) !== 0) {
-    throw new AclError('invalid', 'The request id was used before, for another request');
+    throw requestIdInUse();
   }
   const { outcome } = remembered;
   return outcome.kind === 'applied' ? outcome : undefined;

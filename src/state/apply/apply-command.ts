@@ -2,7 +2,8 @@
 // changed nothing. The same state and the same command give the same bytes on every node.
 
 import { assert } from '../../../cluster/base/assert.ts';
-import { AclError, invalid } from '../../acl/error.ts';
+import { AclError } from '../../acl/error.ts';
+import { requestIdInUse } from '../../acl/refusals.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { Change, ChangeOf, ChangeType, Command, RequestMark } from '../commands/commands.ts';
 import { forgetsByName } from '../commands/feature-levels.ts';
@@ -120,7 +121,7 @@ function answered(changes: ChangeSet, command: Command): Outcome {
     const isAgeless = forgetsByName(changes.level, changes.replication);
     const isOld = !isAgeless && remembered.timeMs + REQUEST_MEMORY_MS <= timeMs;
     const isSame = Buffer.compare(remembered.fingerprint, request.fingerprint) === 0;
-    if (!isOld && !isSame) throw invalid('The request id was used before, for another request');
+    if (!isOld && !isSame) throw requestIdInUse();
     if (!isOld) return remembered.outcome;
   }
   if (isGlobalChange(change, (id) => readToken(changes, id)?.local === true)) {

@@ -2,7 +2,7 @@
 // at once; the tokens themselves are reaped later, found through the record of the retired method.
 
 import type { AuthMethod } from '../../acl/auth-method.ts';
-import { invalid } from '../../acl/error.ts';
+import { authMethodTypeChanged } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { ChangeSet } from '../change-set.ts';
 import type { ChangeOf } from '../commands/commands.ts';
@@ -28,9 +28,7 @@ function setMethod(context: ApplyContext, method: Unstamped<AuthMethod>): AuthMe
   const existing = readAuthMethod(context.changes, method.namespace, method.name);
   requireCas(context, existing);
   if (existing === undefined) return { ...method, createIndex: nextIndex, modifyIndex: nextIndex };
-  if (existing.type !== method.type) {
-    throw invalid('the Type field of an Auth Method is immutable');
-  }
+  if (existing.type !== method.type) throw authMethodTypeChanged();
   const { name, createIndex } = existing;
   return { ...method, name, createIndex, modifyIndex: nextIndex };
 }

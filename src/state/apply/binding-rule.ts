@@ -1,8 +1,11 @@
 // Binding rules. A rule belongs to one auth method for its whole life, and goes with it.
 
 import type { BindingRule } from '../../acl/binding-rule.ts';
-import { invalid } from '../../acl/error.ts';
-import { bindingRuleToUpdateMissing, unknownAuthMethod } from '../../acl/refusals.ts';
+import {
+  bindingRuleMethodChanged,
+  bindingRuleToUpdateMissing,
+  unknownAuthMethod,
+} from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import { nameKey } from '../../acl/values/names.ts';
 import type { ChangeOf } from '../commands/commands.ts';
@@ -35,7 +38,7 @@ function updated(context: ApplyContext, rule: Unstamped<BindingRule>): BindingRu
   if (existing?.namespace !== rule.namespace) throw bindingRuleToUpdateMissing(rule.id);
   requireCas(context, existing);
   if (nameKey(existing.authMethod) !== nameKey(rule.authMethod)) {
-    throw invalid('the AuthMethod field of an Binding Rule is immutable');
+    throw bindingRuleMethodChanged();
   }
   requireMethod(context, rule);
   const { id, authMethod, createIndex } = existing;

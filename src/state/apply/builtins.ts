@@ -2,10 +2,10 @@
 // that the leader makes sure of. Making sure twice changes nothing.
 
 import { isBuiltinPolicy } from '../../acl/built-in/built-ins.ts';
-import { AclError, invalid } from '../../acl/error.ts';
 import { policyHash } from '../../acl/hash.ts';
 import { ANONYMOUS_ACCESSOR } from '../../acl/ids.ts';
 import type { Policy } from '../../acl/policy.ts';
+import { bootstrapDone, bootstrapSecretInUse, wrongResetIndex } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { Token } from '../../acl/token.ts';
 import type { ChangeSet } from '../change-set.ts';
@@ -24,12 +24,7 @@ export function applyBootstrap(
   const { changes } = context;
   requireBootstrapAllowed(changes, resetIndex);
   requireNamespace(context, token.namespace);
-  if (isIdInUse(changes, token.secretId)) {
-    throw new AclError(
-      'duplicate',
-      'Provided token cannot be used because a token with that secret already exists.',
-    );
-  }
+  if (isIdInUse(changes, token.secretId)) throw bootstrapSecretInUse();
   requireFreshIds(context, token);
   requireRights(context, token);
   const made = { ...token, createIndex: changes.nextIndex, modifyIndex: changes.nextIndex };
@@ -42,13 +37,8 @@ export function applyBootstrap(
 function requireBootstrapAllowed(changes: ChangeSet, resetIndex: number | undefined): void {
   const last = changes.bootstrapIndex;
   if (last === undefined || last === resetIndex) return;
-  if (resetIndex === undefined) {
-    throw new AclError(
-      'permission-denied',
-      `Permission denied: ACL bootstrap no longer allowed (reset index: ${last})`,
-    );
-  }
-  throw invalid(`Invalid bootstrap reset index (specified ${resetIndex}, reset index: ${last})`);
+  if (resetIndex === undefined) throw bootstrapDone(last);
+  throw wrongResetIndex(`specified ${resetIndex}`, last);
 }
 
 /** Makes what is missing; a built-in policy whose rules are of another release gets the new ones. */

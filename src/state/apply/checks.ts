@@ -7,6 +7,7 @@ import {
   lookupBytes,
   type NamespaceName,
 } from '../../acl/ids.ts';
+import { unknownNamespace } from '../../acl/refusals.ts';
 import type { ChangeSet } from '../change-set.ts';
 import { hasNamespace } from '../reads/reads.ts';
 import { POLICIES, ROLES } from '../rows/objects/objects.ts';
@@ -34,7 +35,7 @@ export function requireCas(
 
 export function requireNamespace({ changes }: ApplyContext, name: NamespaceName): void {
   if (hasNamespace(changes, name)) return;
-  throw invalid(`Namespace "${name}" does not exist`);
+  throw unknownNamespace(name);
 }
 
 /** An id of a new object. Ids are random: meeting one again means that a caller chose it. */

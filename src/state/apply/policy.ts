@@ -2,9 +2,13 @@
 
 import { isBuiltinPolicy } from '../../acl/built-in/built-ins.ts';
 import { requireDeletablePolicy } from '../../acl/checks/policy-checks.ts';
-import { invalid } from '../../acl/error.ts';
 import type { Policy } from '../../acl/policy.ts';
-import { policyNameTaken, policyToUpdateMissing } from '../../acl/refusals.ts';
+import {
+  builtinDatacentersChanged,
+  builtinRulesChanged,
+  policyNameTaken,
+  policyToUpdateMissing,
+} from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import { nameKey } from '../../acl/values/names.ts';
 import type { ChangeOf } from '../commands/commands.ts';
@@ -55,12 +59,8 @@ function requireFreeName(
 
 function requireBuiltinKept(existing: Policy, policy: Unstamped<Policy>): void {
   if (!isBuiltinPolicy(existing.id)) return;
-  if (existing.rules !== policy.rules) {
-    throw invalid(`Changing the Rules for the builtin ${existing.name} policy is not permitted`);
-  }
-  if (policy.datacenters.length > 0) {
-    throw invalid(`Changing the Datacenters of the ${existing.name} policy is not permitted`);
-  }
+  if (existing.rules !== policy.rules) throw builtinRulesChanged(existing.name);
+  if (policy.datacenters.length > 0) throw builtinDatacentersChanged(existing.name);
 }
 
 export function applyPolicyDelete(

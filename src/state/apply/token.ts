@@ -4,8 +4,13 @@ import { isExpired } from '../../acl/checks/token-expiry.ts';
 import { invalid } from '../../acl/error.ts';
 import { ANONYMOUS_ACCESSOR, lookupBytes } from '../../acl/ids.ts';
 import {
+  anonymousTokenDeleted,
   authMethodGone,
+  tokenExpirationChanged,
   tokenIdInUse,
+  tokenLocalityChanged,
+  tokenMethodChanged,
+  tokenSecretChanged,
   tokenToUpdateMissing,
   unknownPolicyId,
   unknownRoleId,
@@ -94,12 +99,10 @@ function updatedToken(context: ApplyContext, token: Unstamped<Token>): Token {
 
 function requireSameIdentity(existing: Token, token: Unstamped<Token>): void {
   const id = token.accessorId;
-  if (existing.secretId !== token.secretId) {
-    throw invalid("Changing a token's SecretID is not permitted");
-  }
-  if (existing.local !== token.local) throw invalid(`Cannot toggle local mode of ${id}`);
-  if (!isSameOrigin(existing, token)) throw invalid(`Cannot change AuthMethod of ${id}`);
-  if (!isSameExpiration(existing, token)) throw invalid(`Cannot change expiration time of ${id}`);
+  if (existing.secretId !== token.secretId) throw tokenSecretChanged();
+  if (existing.local !== token.local) throw tokenLocalityChanged(id);
+  if (!isSameOrigin(existing, token)) throw tokenMethodChanged(id);
+  if (!isSameExpiration(existing, token)) throw tokenExpirationChanged(id);
 }
 
 function isSameOrigin(one: Pick<Token, 'authMethod'>, other: Pick<Token, 'authMethod'>): boolean {
@@ -122,9 +125,7 @@ export function applyTokenDelete(
   context: ApplyContext,
   { accessorId }: ChangeOf<'token.delete'>,
 ): Answer {
-  if (accessorId === ANONYMOUS_ACCESSOR) {
-    throw invalid('Delete operation not permitted on the anonymous token');
-  }
+  if (accessorId === ANONYMOUS_ACCESSOR) throw anonymousTokenDeleted();
   const token = readToken(context.changes, accessorId);
   requireCas(context, token);
   if (token !== undefined) deleteToken(context.changes, token);
