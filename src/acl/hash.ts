@@ -3,7 +3,7 @@
 // the parts is compatibility 6.1 and never changes. Lists must be in their normal order before.
 
 import { blake2b256 } from '../../cluster/platform/blake2b.ts';
-import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from './identities.ts';
+import type { Identities } from './identities.ts';
 import type { Policy } from './policy.ts';
 import type { Role } from './role.ts';
 import type { Unstamped } from './stamped.ts';
@@ -51,12 +51,6 @@ export function roleHash(
   role: Pick<Role, 'name' | 'description' | 'policies'> & Identities,
 ): string {
   return hashOf(role.name + role.description + role.policies.join('') + identitiesText(role));
-}
-
-interface Identities {
-  readonly serviceIdentities: readonly ServiceIdentity[];
-  readonly nodeIdentities: readonly NodeIdentity[];
-  readonly templatedPolicies: readonly TemplatedPolicy[];
 }
 
 function identitiesText(owner: Identities): string {

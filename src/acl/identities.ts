@@ -20,3 +20,10 @@ export interface TemplatedPolicy {
   /** Empty: valid in all datacenters. Sorted. */
   readonly datacenters: readonly string[];
 }
+
+/** All that a token or a role may have of them. */
+export interface Identities {
+  readonly serviceIdentities: readonly ServiceIdentity[];
+  readonly nodeIdentities: readonly NodeIdentity[];
+  readonly templatedPolicies: readonly TemplatedPolicy[];
+}

@@ -7,7 +7,7 @@ import type { BindingRule, BindType } from '../acl/binding-rule.ts';
 import { requireBoundName } from '../acl/checks/binding-rule-checks.ts';
 import { identityLists } from '../acl/checks/identity-checks.ts';
 import { AclError } from '../acl/error.ts';
-import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../acl/identities.ts';
+import type { Identities } from '../acl/identities.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName, type PolicyId, type RoleId } from '../acl/ids.ts';
 import { requireNamespaceName } from '../acl/values/names.ts';
 import { interpolate } from './binding/interpolate.ts';
@@ -45,14 +45,11 @@ export interface LoginInput {
 }
 
 /** What the new token will say. Ids, times and secrets are the caller's. */
-export interface LoginGrant {
+export interface LoginGrant extends Identities {
   readonly namespace: NamespaceName;
   readonly description: string;
   readonly policies: readonly PolicyId[];
   readonly roles: readonly RoleId[];
-  readonly serviceIdentities: readonly ServiceIdentity[];
-  readonly nodeIdentities: readonly NodeIdentity[];
-  readonly templatedPolicies: readonly TemplatedPolicy[];
 }
 
 /**

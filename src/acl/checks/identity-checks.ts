@@ -4,7 +4,7 @@
 
 import { type TemplateName, templateNamed, templateProblem } from '../built-in/templates.ts';
 import { invalid } from '../error.ts';
-import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../identities.ts';
+import type { Identities, NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../identities.ts';
 import { isIdentityName } from '../values/names.ts';
 import type { NodeIdentityDraft, ServiceIdentityDraft, TemplatedPolicyDraft } from './drafts.ts';
 
@@ -17,14 +17,8 @@ export interface IdentityListsDraft {
   readonly templatedPolicies?: readonly TemplatedPolicyDraft[] | undefined;
 }
 
-export interface IdentityLists {
-  readonly serviceIdentities: readonly ServiceIdentity[];
-  readonly nodeIdentities: readonly NodeIdentity[];
-  readonly templatedPolicies: readonly TemplatedPolicy[];
-}
-
 /** All three lists checked in their prescribed order and in normal form. */
-export function identityLists(draft: IdentityListsDraft, owner: IdentityOwner): IdentityLists {
+export function identityLists(draft: IdentityListsDraft, owner: IdentityOwner): Identities {
   return {
     serviceIdentities: serviceIdentities(draft.serviceIdentities ?? [], owner),
     nodeIdentities: nodeIdentities(draft.nodeIdentities ?? [], owner),

@@ -1,9 +1,14 @@
 // The pieces that several objects of the wire have in common: links, identities, the closing stamps.
 // All are strings built by hand, because a list of tokens is the hottest thing that this server writes.
 
-import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../../acl/identities.ts';
+import type {
+  Identities,
+  NodeIdentity,
+  ServiceIdentity,
+  TemplatedPolicy,
+} from '../../acl/identities.ts';
 import { quote, quoteAll } from './quote.ts';
-import type { Identities, ShownLink, WireStyle } from './shown.ts';
+import type { ShownLink, WireStyle } from './shown.ts';
 
 /** `[{"ID":…,"Name":…}]`. */
 export function renderLinks(links: readonly ShownLink[]): string {

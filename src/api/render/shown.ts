@@ -3,7 +3,7 @@
 
 import type { AuthMethod } from '../../acl/auth-method.ts';
 import type { BindingRule } from '../../acl/binding-rule.ts';
-import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../../acl/identities.ts';
+import type { Identities } from '../../acl/identities.ts';
 import type { Namespace } from '../../acl/namespace.ts';
 import type { Policy } from '../../acl/policy.ts';
 import type { Role } from '../../acl/role.ts';
@@ -19,13 +19,6 @@ export interface WireStyle {
 export interface ShownLink {
   readonly id: string;
   readonly name: string;
-}
-
-/** The three kinds of identity that a token or a role may have. */
-export interface Identities {
-  readonly serviceIdentities: readonly ServiceIdentity[];
-  readonly nodeIdentities: readonly NodeIdentity[];
-  readonly templatedPolicies: readonly TemplatedPolicy[];
 }
 
 export interface ShownToken {

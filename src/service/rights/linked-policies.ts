@@ -7,7 +7,7 @@ import {
   policyOfServiceIdentity,
   policyOfTemplatedPolicy,
 } from '../../acl/built-in/synthetic-policy.ts';
-import type { NodeIdentity, ServiceIdentity, TemplatedPolicy } from '../../acl/identities.ts';
+import type { Identities } from '../../acl/identities.ts';
 import type { NamespaceName, PolicyId, RoleId } from '../../acl/ids.ts';
 import type { Policy } from '../../acl/policy.ts';
 import type { Role } from '../../acl/role.ts';
@@ -110,7 +110,7 @@ class Gathering {
 
   /** The synthetic policies of whoever holds identities; they speak for the holder's namespace. */
   identities(
-    holder: IdentityHolder,
+    holder: Identities,
     namespace: NamespaceName,
     role: RoleRef | undefined,
   ): readonly LinkedPolicy[] {
@@ -157,15 +157,9 @@ class Gathering {
   }
 }
 
-interface IdentityHolder {
-  readonly serviceIdentities: readonly ServiceIdentity[];
-  readonly nodeIdentities: readonly NodeIdentity[];
-  readonly templatedPolicies: readonly TemplatedPolicy[];
-}
-
 /** Each is made when it is asked for. */
 function* identityPolicies(
-  { serviceIdentities, nodeIdentities, templatedPolicies }: IdentityHolder,
+  { serviceIdentities, nodeIdentities, templatedPolicies }: Identities,
   namespace: NamespaceName,
   role: RoleRef | undefined,
 ): Generator<LinkedPolicy> {
