@@ -6,6 +6,7 @@ import type { AuthMethod } from '../acl/auth-method.ts';
 import type { BindingRule, BindType } from '../acl/binding-rule.ts';
 import { requireBoundName } from '../acl/checks/binding-rule-checks.ts';
 import { identityLists } from '../acl/checks/identity-checks.ts';
+import { uniqueIds } from '../acl/checks/links.ts';
 import { AclError } from '../acl/error.ts';
 import type { Identities } from '../acl/identities.ts';
 import { DEFAULT_NAMESPACE, type NamespaceName, type PolicyId, type RoleId } from '../acl/ids.ts';
@@ -264,14 +265,10 @@ export function grantOf(
   return {
     namespace,
     description: descriptionOf(input),
-    policies: unique(targets.flatMap((target) => (target.kind === 'policy' ? [target.id] : []))),
-    roles: unique(targets.flatMap((target) => (target.kind === 'role' ? [target.id] : []))),
+    policies: uniqueIds(targets.flatMap((target) => (target.kind === 'policy' ? [target.id] : []))),
+    roles: uniqueIds(targets.flatMap((target) => (target.kind === 'role' ? [target.id] : []))),
     ...identities,
   };
-}
-
-function unique<T>(items: readonly T[]): readonly T[] {
-  return [...new Set(items)];
 }
 
 function descriptionOf({ flow, meta }: LoginInput): string {

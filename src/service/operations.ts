@@ -11,11 +11,12 @@ import type {
   TokenDraft,
 } from '../acl/checks/drafts.ts';
 import type { ShownReplication, ShownTemplate } from '../api/render/shown.ts';
+import type { AuthorizationItem } from '../authz/parse-authorization.ts';
 import type { Position } from '../state/commands/outcome.ts';
 import type { Page } from '../state/view.ts';
 import type { Call } from './call.ts';
 import type { LoginExplanationView } from './logins/explanation-views.ts';
-import type { AuthorizationAnswer, AuthorizationItem } from './rights/authorization-types.ts';
+import type { AuthorizationAnswer } from './rights/authorization-types.ts';
 import type {
   AuthMethodView,
   BindingRuleView,

@@ -2,8 +2,8 @@
 
 import type { PolicyId, RoleId } from '../ids.ts';
 
-/** What the links of a draft turned out to mean. Repetitions are dropped by the checks. */
-export interface ResolvedLinks {
+/** Of an object, or what those of a draft turned out to mean: then the checks drop repetitions. */
+export interface Links {
   readonly policies: readonly PolicyId[];
   readonly roles: readonly RoleId[];
 }

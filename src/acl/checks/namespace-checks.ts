@@ -8,13 +8,13 @@ import { requireSameAddress } from '../refusals.ts';
 import type { Unstamped } from '../stamped.ts';
 import { requireNamespaceName } from '../values/names.ts';
 import type { NamespaceDraft } from './drafts.ts';
-import { type ResolvedLinks, uniqueIds } from './links.ts';
+import { type Links, uniqueIds } from './links.ts';
 
 export interface NamespaceGiven {
   /** The name in the path, or undefined when the path has none. */
   readonly pathName: string | undefined;
   /** The draft's default links as ids, for a namespace of that name. Throws the refusal of an unknown link. */
-  resolveLinks(name: NamespaceName): ResolvedLinks;
+  resolveLinks(name: NamespaceName): Links;
 }
 
 /** The namespace that a write leaves behind: a full replacement. Throws 'id-mismatch' or 'invalid'. */

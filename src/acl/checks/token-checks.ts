@@ -27,10 +27,11 @@ import {
 } from '../refusals.ts';
 import type { Unstamped } from '../stamped.ts';
 import type { Token } from '../token.ts';
+import { isGiven } from '../values/given.ts';
 import { instantNs, instantOfMs } from '../values/instant.ts';
 import type { TokenDraft } from './drafts.ts';
 import { identityLists } from './identity-checks.ts';
-import { type ResolvedLinks, uniqueIds } from './links.ts';
+import { type Links, uniqueIds } from './links.ts';
 import {
   expirationOfNewToken,
   isExpired,
@@ -52,14 +53,14 @@ export interface NewTokenGiven extends FreshToken {
   /** Whether any token, void ones included, has this as its accessor id or its secret. */
   idInUse(id: string): boolean;
   /** The draft's links as ids: roles first, then policies. Throws the refusal of an unknown link. */
-  resolveLinks(): ResolvedLinks;
+  resolveLinks(): Links;
 }
 
 export interface TokenUpdateGiven {
   /** The accessor id of the path. */
   readonly pathId: string;
   readonly nowMs: number;
-  resolveLinks(): ResolvedLinks;
+  resolveLinks(): Links;
 }
 
 /** The token that a create asks for. Throws 'invalid', 'duplicate' or 'malformed'. */
@@ -199,9 +200,4 @@ export function requireDeletableToken(ids: {
   if (ids.accessorId.toLowerCase() === ids.callerAccessorId.toLowerCase()) {
     throw invalid("Deletion of the request's authorization token is not permitted");
   }
-}
-
-/** Whether a field of text was given: the empty text is every such field's default. */
-function isGiven(text: string | undefined): text is string {
-  return text !== undefined && text !== '';
 }

@@ -8,14 +8,11 @@ import { DEFAULT_NAMESPACE } from '../../acl/ids.ts';
 import { durationNsOf } from '../../acl/values/duration.ts';
 import { decodeBody } from '../../api/bodies/decode.ts';
 import { NODE_ENDPOINTS, type NodeEndpointName } from '../../api/endpoints/endpoints-node.ts';
-import { AUTHORIZATIONS_MAX } from '../../authz/parse-authorization.ts';
+import { AUTHORIZATIONS_MAX, type AuthorizationItem } from '../../authz/parse-authorization.ts';
 import type { Call, Consistency } from '../../service/call.ts';
 import { requireOwnDatacenter } from '../../service/datacenters/own-datacenter.ts';
 import type { OperationInput, OperationName, OperationOutput } from '../../service/operations.ts';
-import type {
-  AuthorizationAnswer,
-  AuthorizationItem,
-} from '../../service/rights/authorization-types.ts';
+import type { AuthorizationAnswer } from '../../service/rights/authorization-types.ts';
 import { permissionDenied } from '../../service/rights/permissions.ts';
 import type { HttpParts } from '../parts.ts';
 import { descriptionOf } from '../wire/description.ts';

@@ -3,6 +3,7 @@
 // asked for once more in the one that it names.
 
 import { AclError, type AclErrorCode } from '../../acl/error.ts';
+import { isGiven } from '../../acl/values/given.ts';
 import type { Asked, OperationName, OperationOutput } from '../operations.ts';
 import type { Service } from '../service.ts';
 import type { WriteResult } from '../views.ts';
@@ -21,8 +22,7 @@ export async function deletedWhereNamed<Name extends OperationName>(
   look: () => Promise<OperationOutput<Name>>,
 ): Promise<OperationOutput<Name>> {
   const { datacenter } = asked.call;
-  const isNamed = datacenter !== undefined && datacenter !== '';
-  if (asked.name !== 'token.delete' || !isNamed) return look();
+  if (asked.name !== 'token.delete' || !isGiven(datacenter)) return look();
   let output: OperationOutput<Name>;
   try {
     output = await look();

@@ -3,6 +3,7 @@
 // it counts as unknown: what was made a moment ago must not be looked for elsewhere.
 
 import { AclError } from '../../acl/error.ts';
+import { isGiven } from '../../acl/values/given.ts';
 import { OPERATION_TABLE } from '../operation-table.ts';
 import type { Asked, OperationName } from '../operations.ts';
 import type { Service } from '../service.ts';
@@ -13,7 +14,7 @@ import { tokenLocalityOf } from './token-locality.ts';
 /** Whether every server answers it from its own state, wherever the primary is. */
 export function isAnsweredHere({ name, call }: Asked<OperationName>): boolean {
   const { kind, scope, takesDatacenter } = OPERATION_TABLE[name];
-  return kind === 'read' && scope === 'local' && !(takesDatacenter && isNamed(call.datacenter));
+  return kind === 'read' && scope === 'local' && !(takesDatacenter && isGiven(call.datacenter));
 }
 
 /**
@@ -30,7 +31,7 @@ export function placeOfCall<Name extends OperationName>(
   const { datacenter: own } = settings;
   const facts = OPERATION_TABLE[name];
   const datacenter =
-    facts.takesDatacenter && isNamed(call.datacenter) ? call.datacenter : undefined;
+    facts.takesDatacenter && isGiven(call.datacenter) ? call.datacenter : undefined;
   if (datacenter !== undefined) requireKnownDatacenter(federation, datacenter);
   const isPrimary = federation.primary().datacenter === own;
   const look = (): Placement => {
@@ -65,8 +66,4 @@ export function refusalOfPlace(
   }
   const text = `Permission denied: it is about a token that is local to datacenter ${own}: ask a server there`;
   return new AclError('permission-denied', text);
-}
-
-function isNamed(datacenter: string | undefined): datacenter is string {
-  return datacenter !== undefined && datacenter !== '';
 }

@@ -9,6 +9,7 @@ import {
   secretIdOf,
 } from '../../acl/ids.ts';
 import { bootstrapDone, bootstrapSecretInUse, wrongResetIndex } from '../../acl/refusals.ts';
+import { isGiven } from '../../acl/values/given.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import type { Request, Service } from '../service.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
@@ -74,8 +75,4 @@ function requireAllowed(service: Service, secret: SecretId | undefined): number 
     ? 'the file acl-bootstrap-reset of the leader holds neither a number nor a number and a secret'
     : `specified ${given}`;
   throw wrongResetIndex(specified, bootstrapIndex);
-}
-
-function isGiven(text: string | undefined): text is string {
-  return text !== undefined && text !== '';
 }

@@ -2,6 +2,7 @@
 // While namespaces are off there are none to speak of but `default`, and these operations are refused.
 
 import type { NamespaceDraft } from '../../acl/checks/drafts.ts';
+import type { Links } from '../../acl/checks/links.ts';
 import {
   buildNamespace,
   requireDeletableNamespace,
@@ -13,7 +14,7 @@ import { objectMissing } from '../../acl/refusals.ts';
 import { watchKey } from '../../state/watch.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import { readMetaOf, readResultOf } from '../reading.ts';
-import { type Links, NO_LINKS, requireMayAdd } from '../rights/lent-rights.ts';
+import { NO_LINKS, requireMayAdd } from '../rights/lent-rights.ts';
 import { dependencyOf } from '../rights/linked-policies.ts';
 import { mayNamespace, permissionDenied, requireNamespace } from '../rights/permissions.ts';
 import type { Request, Service } from '../service.ts';

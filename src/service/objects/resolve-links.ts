@@ -2,6 +2,7 @@
 // holds it, then in `default`: an object of any other namespace counts as unknown.
 
 import type { LinkDraft } from '../../acl/checks/drafts.ts';
+import type { Links } from '../../acl/checks/links.ts';
 import type { AclError } from '../../acl/error.ts';
 import {
   DEFAULT_NAMESPACE,
@@ -63,7 +64,7 @@ export function tokenLinksOf(
     readonly roles?: readonly LinkDraft[] | undefined;
   },
   namespace: NamespaceName,
-): { readonly policies: readonly PolicyId[]; readonly roles: readonly RoleId[] } {
+): Links {
   const room = new LinkRoom();
   const roles = roleIdsOf(view, draft.roles, { namespace, room });
   const policies = policyIdsOf(view, draft.policies, { namespace, holder: 'token', room });

@@ -1,6 +1,7 @@
 // The operations on roles. What a valid role is says src/acl.
 
 import type { RoleDraft } from '../../acl/checks/drafts.ts';
+import type { Links } from '../../acl/checks/links.ts';
 import { applyRoleUpdate, buildNewRole, type RoleLookups } from '../../acl/checks/role-checks.ts';
 import {
   type NamespaceName,
@@ -14,7 +15,7 @@ import { pageKeyOf } from '../../state/reads/lists.ts';
 import { watchKey } from '../../state/watch.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import { readMetaOf, readResultOf } from '../reading.ts';
-import { type Links, NO_LINKS, requireMayAdd, requireMayLend } from '../rights/lent-rights.ts';
+import { NO_LINKS, requireMayAdd, requireMayLend } from '../rights/lent-rights.ts';
 import { dependencyOf } from '../rights/linked-policies.ts';
 import { requireAcl } from '../rights/permissions.ts';
 import {

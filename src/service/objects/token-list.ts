@@ -10,6 +10,7 @@ import {
   requireLookupUuid,
 } from '../../acl/ids.ts';
 import type { NamespaceScope } from '../../acl/namespace-selection.ts';
+import { isGiven } from '../../acl/values/given.ts';
 import type { TokenFilter } from '../../state/view.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import { readMetaOf } from '../reading.ts';
@@ -62,10 +63,6 @@ function filterOf(
   const [filter] = filters;
   if (filter?.by === 'policy' || filter?.by === 'role') requireLookupUuid('token', filter.id);
   return filter;
-}
-
-function isGiven(text: string | undefined): text is string {
-  return text !== undefined && text !== '';
 }
 
 /** A list asks the same question for every object, and there are few namespaces. */

@@ -1,12 +1,6 @@
-// One question of an authorize batch and its answer, in the domain's words.
+// The answer to one question of an authorize batch, in the domain's words.
 
-export interface AuthorizationItem {
-  readonly resource: string;
-  readonly access: string;
-  readonly segment: string;
-  /** Undefined: the namespace of the call. */
-  readonly namespace: string | undefined;
-}
+import type { AuthorizationItem } from '../../authz/parse-authorization.ts';
 
 export interface AuthorizationAnswer extends AuthorizationItem {
   readonly allow: boolean;

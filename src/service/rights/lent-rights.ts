@@ -4,15 +4,11 @@
 // lives. Links that an object had before stay as they are: keeping one lends nothing, as long as it is
 // there when the write is applied.
 
+import type { Links } from '../../acl/checks/links.ts';
 import type { NamespaceName, PolicyId, RoleId } from '../../acl/ids.ts';
 import type { StateView } from '../../state/view.ts';
 import type { Caller } from './caller.ts';
 import { mayAcl, permissionDenied } from './permissions.ts';
-
-export interface Links {
-  readonly policies: readonly PolicyId[];
-  readonly roles: readonly RoleId[];
-}
 
 export const NO_LINKS: Links = { policies: [], roles: [] };
 

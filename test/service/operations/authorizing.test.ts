@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import type { SecretId } from '../../../src/acl/ids.ts';
-import type { AuthorizationItem } from '../../../src/service/rights/authorization-types.ts';
+import type { AuthorizationItem } from '../../../src/authz/parse-authorization.ts';
 import { createHarness, newPolicy, newToken, ROOT, refusalOf, secretWith } from '../harness.ts';
 import { bind, logIn, newMethod } from './use-cases.ts';
 

@@ -1,12 +1,12 @@
 // Whether a change was allowed at its place in the log: by the state right before it, worked out anew, without
 // anything that the service keeps, and without what it looked at when it let the change in.
 
+import type { Links } from '../../../src/acl/checks/links.ts';
 import type { NamespaceName } from '../../../src/acl/ids.ts';
 import type { Unstamped } from '../../../src/acl/stamped.ts';
 import type { Token } from '../../../src/acl/token.ts';
 import type { ServiceDeps } from '../../../src/service/deps.ts';
 import { CallerResolver } from '../../../src/service/rights/caller-resolver.ts';
-import type { Links } from '../../../src/service/rights/lent-rights.ts';
 import { mayAcl, mayNamespace } from '../../../src/service/rights/permissions.ts';
 import { decodeCommand } from '../../../src/state/commands/command-codec.ts';
 import type { Command } from '../../../src/state/commands/commands.ts';
