@@ -3,8 +3,12 @@
 import t from 'tap';
 import { LOG_START } from '../../cluster/federation/global-log.ts';
 import type { BindingRule } from '../../src/acl/binding-rule.ts';
-import { dependencyOf } from '../../src/service/rights/linked-policies.ts';
-import { BOOTSTRAP, methodKey, Overtaken, UnderWay } from '../../src/service/writes/under-way.ts';
+import {
+  BOOTSTRAP_DEPENDENCY,
+  dependencyOf,
+  methodDependency,
+} from '../../src/service/dependencies.ts';
+import { Overtaken, UnderWay } from '../../src/service/writes/under-way.ts';
 import type { Change } from '../../src/state/commands/commands.ts';
 import {
   aBindingRule,
@@ -61,7 +65,7 @@ t.test('under way: entries of the primary are what they change, until they are i
   const { value: made } = await harness.run('binding-rule.create', { draft: rule });
   const ruleId = made.rule.id;
   const view = { bindingRule: () => made.rule as BindingRule };
-  const ofMethod = methodKey('default', 'm');
+  const ofMethod = methodDependency('default', 'm');
   const steps: readonly (readonly [string, () => Promise<unknown>, string])[] = [
     [
       'a token',
@@ -137,7 +141,7 @@ t.test('under way: a rule of an entry counts once a batch before has brought it'
   const narrowing = await lastEntry(harness);
   await harness.run('binding-rule.delete', { id });
   const deletion = await lastEntry(harness);
-  const ofMethod = methodKey('default', 'm');
+  const ofMethod = methodDependency('default', 'm');
   for (const change of [narrowing, deletion]) {
     let isHere = false;
     const underWay = new UnderWay({
@@ -160,13 +164,13 @@ t.test('under way: a rule of an entry counts once a batch before has brought it'
 t.test('under way: what this datacenter proposes is what it changes', async (t) => {
   const rule = { ...aBindingRule(1), createIndex: 1, modifyIndex: 1 };
   const view = { bindingRule: (id: string) => (id === rule.id ? rule : undefined) };
-  const ofRule = methodKey('default', 'login');
+  const ofRule = methodDependency('default', 'login');
   const [token, policy, role] = [aToken(1), aPolicy(1), aRole(1)];
   const [method, namespace] = [anAuthMethod('Login'), aNamespace('team')];
   const [presence, deleted] = ['update', 'login'] as const;
   const { accessorId } = token;
   const cases: readonly (readonly [Change, string])[] = [
-    [{ type: 'bootstrap', token, resetIndex: undefined }, BOOTSTRAP],
+    [{ type: 'bootstrap', token, resetIndex: undefined }, BOOTSTRAP_DEPENDENCY],
     [{ type: 'token.set', presence, token }, dependencyOf('tokens', accessorId)],
     [{ type: 'token.delete', accessorId }, dependencyOf('tokens', accessorId)],
     [{ type: 'policy.set', presence, policy }, dependencyOf('policies', policy.id)],

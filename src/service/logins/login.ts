@@ -16,15 +16,14 @@ import {
   type LoginInput,
   type LoginLookups,
 } from '../../auth-methods/login.ts';
+import { dependencyOf, methodDependency } from '../dependencies.ts';
 import { freshToken } from '../objects/tokens.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import { LinkRoom } from '../rights/link-room.ts';
-import { dependencyOf } from '../rights/linked-policies.ts';
 import { namespaceOf } from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
 import type { TokenView, WriteResult } from '../views.ts';
 import { commit } from '../writes/commit.ts';
-import { methodKey } from '../writes/under-way.ts';
 
 /** Of the metadata of a login, names and values together, in UTF-16 units: all of it is in the token. */
 const META_LENGTH_MAX = 8192;
@@ -168,7 +167,7 @@ export function mintToken(
   const change = { type: 'token.set', presence: 'create', token } as const;
   // A role or policy that is being deleted binds nothing, and must not refuse what else is bound.
   const checkedAgainst = [
-    methodKey(method.namespace, method.name),
+    methodDependency(method.namespace, method.name),
     ...grant.policies.map((id) => dependencyOf('policies', id)),
     ...grant.roles.map((id) => dependencyOf('roles', id)),
   ];

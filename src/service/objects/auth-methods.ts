@@ -8,6 +8,7 @@ import { objectMissing } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import { pageKeyOf } from '../../state/reads/lists.ts';
 import { watchKey } from '../../state/watch.ts';
+import { methodDependency } from '../dependencies.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import { readMetaOf, readResultOf } from '../reading.ts';
 import { requireAcl } from '../rights/permissions.ts';
@@ -21,7 +22,7 @@ import {
 import type { Request, Service } from '../service.ts';
 import type { AuthMethodView, WriteResult } from '../views.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
-import { methodKey, Overtaken } from '../writes/under-way.ts';
+import { Overtaken } from '../writes/under-way.ts';
 import { listScopeOf } from './list-scope.ts';
 import { listed } from './listing.ts';
 
@@ -55,7 +56,7 @@ async function writeAuthMethod(
   if (method.type !== seen.type) throw new Overtaken(Promise.resolve());
   const change = { type: 'auth-method.set', presence: 'either', method } as const;
   // What a draft leaves out is taken from the method as it is: of one that is being deleted it would be made anew.
-  const checkedAgainst = [methodKey(method.namespace, method.name)];
+  const checkedAgainst = [methodDependency(method.namespace, method.name)];
   const result = await commit(service, { ...request, checkedAgainst }, change, 'auth-method');
   service.metrics.count('acl.authmethod.upsert');
   return result;

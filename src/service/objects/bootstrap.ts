@@ -10,10 +10,10 @@ import {
 } from '../../acl/ids.ts';
 import { bootstrapDone, bootstrapSecretInUse, wrongResetIndex } from '../../acl/refusals.ts';
 import { isGiven } from '../../acl/values/given.ts';
+import { BOOTSTRAP_DEPENDENCY } from '../dependencies.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import type { Request, Service } from '../service.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
-import { BOOTSTRAP } from '../writes/under-way.ts';
 import { tokenViewOf } from './make-views.ts';
 
 /** Needs no token, so the door takes no request id: guessing one must not give the answer to another. */
@@ -47,7 +47,7 @@ function requireWritable(
   { underWay, callers, federation }: Service,
   { call }: Pick<Request, 'call'>,
 ): void {
-  underWay.requireQuiet(() => [BOOTSTRAP, ...callers.rootsOf(call.secret)]);
+  underWay.requireQuiet(() => [BOOTSTRAP_DEPENDENCY, ...callers.rootsOf(call.secret)]);
   const closed = federation.closedBecause();
   if (closed !== undefined) throw closed;
 }

@@ -13,10 +13,10 @@ import { objectMissing } from '../../acl/refusals.ts';
 import type { Role } from '../../acl/role.ts';
 import { pageKeyOf } from '../../state/reads/lists.ts';
 import { watchKey } from '../../state/watch.ts';
+import { dependencyOf } from '../dependencies.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import { readMetaOf, readResultOf } from '../reading.ts';
 import { NO_LINKS, requireMayAdd, requireMayLend } from '../rights/lent-rights.ts';
-import { dependencyOf } from '../rights/linked-policies.ts';
 import { requireAcl } from '../rights/permissions.ts';
 import {
   addressed,

@@ -15,11 +15,11 @@ import { authMethodGone, tokenExpired, tokenMissing } from '../../acl/refusals.t
 import type { Token } from '../../acl/token.ts';
 import { hasLostNamespace, isOrphaned } from '../../state/reads/standing.ts';
 import { watchKey } from '../../state/watch.ts';
+import { dependencyOf } from '../dependencies.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import { readMetaOf, readResultOf } from '../reading.ts';
 import { NO_LINKS, requireMayAdd, requireMayLend } from '../rights/lent-rights.ts';
 import { LinkRoom } from '../rights/link-room.ts';
-import { dependencyOf } from '../rights/linked-policies.ts';
 import { mayAcl, requireAcl } from '../rights/permissions.ts';
 import {
   addressed,

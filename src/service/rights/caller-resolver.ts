@@ -21,10 +21,9 @@ import { hasLostNamespace, isVoid, type StandingLookup } from '../../state/reads
 import type { StateView } from '../../state/view.ts';
 import type { AppliedChange, AppliedEvent } from '../../state/watch.ts';
 import { charsIn } from '../chars-in.ts';
+import { dependencyOf, methodDependency } from '../dependencies.ts';
 import type { Metrics } from '../metrics.ts';
-import { methodKey } from '../writes/under-way.ts';
 import type { Caller } from './caller.ts';
-import { dependencyOf } from './linked-policies.ts';
 import { type Rights, RightsCache, type RightsSettings } from './rights-cache.ts';
 
 const TOKENS_MAX = 20_000;
@@ -110,7 +109,7 @@ export class CallerResolver {
     if (known === undefined) return [];
     const { accessorId, authMethod } = known.token;
     const own = [dependencyOf('tokens', accessorId)];
-    if (authMethod !== undefined) own.push(methodKey(authMethod.namespace, authMethod.name));
+    if (authMethod !== undefined) own.push(methodDependency(authMethod.namespace, authMethod.name));
     return [...own, ...this.#rights.rightsOf(known.token).dependencies];
   }
 

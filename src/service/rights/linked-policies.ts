@@ -15,6 +15,7 @@ import type { Token } from '../../acl/token.ts';
 import type { RoleRef, Via } from '../../authz/policy-source.ts';
 import type { StateView, TableName } from '../../state/view.ts';
 import { charsIn } from '../chars-in.ts';
+import { dependencyOf } from '../dependencies.ts';
 
 /** A policy, stored or synthetic, and the way by which it came to the token. */
 export interface LinkedPolicy {
@@ -49,11 +50,6 @@ export type RightsOwner = Pick<
 >;
 
 type RightsView = Pick<StateView, 'policy' | 'role' | 'namespace'>;
-
-/** What an applied change of an object is known by: its table and its id or name. */
-export function dependencyOf(table: TableName, id: string): string {
-  return `${table} ${id.toLowerCase()}`;
-}
 
 /** Reads each linked object once; the reads happen in one go, without a pause between them. */
 export function linkedPolicies(view: RightsView, token: RightsOwner): LinkedPolicies {

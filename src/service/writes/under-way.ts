@@ -8,12 +8,16 @@
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import { AclError } from '../../acl/error.ts';
 import type { BindingRuleId } from '../../acl/ids.ts';
-import { nameKey } from '../../acl/values/names.ts';
 import type { Change } from '../../state/commands/commands.ts';
 import { type EntryObject, objectsOf } from '../../state/global-log/entry-objects.ts';
 import { decodeEntry } from '../../state/global-log/global-entry.ts';
 import type { StateView } from '../../state/view.ts';
-import { dependencyOf } from '../rights/linked-policies.ts';
+import {
+  BOOTSTRAP_DEPENDENCY,
+  dependencyOf,
+  EVERYTHING,
+  methodDependency,
+} from '../dependencies.ts';
 
 /** The write was checked against what changes in this moment: nothing was proposed. */
 export class Overtaken extends AclError {
@@ -96,7 +100,7 @@ export class UnderWay {
     const unknownRules: string[] = [];
     try {
       for (const { kind, id, namespace = '' } of entries.flatMap(objectsOfEntry)) {
-        if (kind === 'auth-method') keys.add(methodKey(namespace, id));
+        if (kind === 'auth-method') keys.add(methodDependency(namespace, id));
         else if (kind !== 'binding-rule') keys.add(dependencyOf(TABLE_BY_KIND[kind], id));
         else {
           const ofRule = this.#keysOfRule(id);
@@ -113,7 +117,7 @@ export class UnderWay {
   /** One that is new binds whoever logs in to more, not to less. */
   #keysOfRule(id: string): readonly string[] {
     const rule = this.#view.bindingRule(id as BindingRuleId);
-    return rule === undefined ? [] : [methodKey(rule.namespace, rule.authMethod)];
+    return rule === undefined ? [] : [methodDependency(rule.namespace, rule.authMethod)];
   }
 
   #hold(keys: readonly string[], proposed: Promise<unknown>): void {
@@ -137,7 +141,7 @@ export class UnderWay {
   #keysOf(change: Change): readonly string[] {
     switch (change.type) {
       case 'bootstrap':
-        return [BOOTSTRAP];
+        return [BOOTSTRAP_DEPENDENCY];
       case 'token.set':
         return change.presence === 'update'
           ? [dependencyOf('tokens', change.token.accessorId)]
@@ -157,9 +161,9 @@ export class UnderWay {
       case 'namespace.delete':
         return [dependencyOf('namespaces', change.name)];
       case 'auth-method.set':
-        return [methodKey(change.method.namespace, change.method.name)];
+        return [methodDependency(change.method.namespace, change.method.name)];
       case 'auth-method.delete':
-        return [methodKey(change.namespace, change.name)];
+        return [methodDependency(change.namespace, change.name)];
       case 'binding-rule.set':
         return this.#keysOfRule(change.rule.id);
       case 'binding-rule.delete':
@@ -177,23 +181,12 @@ function objectsOfEntry(bytes: Uint8Array): readonly EntryObject[] {
   return objectsOf(decodeEntry(bytes));
 }
 
-/** Stands for each object there is. */
-const EVERYTHING = 'everything';
-
-/** Stands for whether there was a bootstrap. */
-export const BOOTSTRAP = 'bootstrap';
-
 const TABLE_BY_KIND = {
   token: 'tokens',
   policy: 'policies',
   role: 'roles',
   namespace: 'namespaces',
 } as const;
-
-/** An auth method with its binding rules, as `dependencyOf`. */
-export function methodKey(namespace: string, name: string): string {
-  return dependencyOf('auth-methods', `${namespace} ${nameKey(name)}`);
-}
 
 /**
  * Runs a write as often as it is overtaken. Rejects with Overtaken when that went on for `limitMs`, or what overtook

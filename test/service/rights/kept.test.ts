@@ -9,10 +9,10 @@ import {
   type RoleId,
   type SecretId,
 } from '../../../src/acl/ids.ts';
+import { dependencyOf } from '../../../src/service/dependencies.ts';
 import { LinkNames } from '../../../src/service/objects/link-names.ts';
 import { CallerResolver } from '../../../src/service/rights/caller-resolver.ts';
 import { requireMayAdd } from '../../../src/service/rights/lent-rights.ts';
-import { dependencyOf } from '../../../src/service/rights/linked-policies.ts';
 import { RightsCache } from '../../../src/service/rights/rights-cache.ts';
 import { aPolicy } from '../../support/state-and-service/fixtures.ts';
 import { createHarness, type Harness, newPolicy, newToken } from '../harness.ts';

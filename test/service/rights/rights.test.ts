@@ -3,11 +3,11 @@
 import t from 'tap';
 import type { NamespaceName, PolicyId, RoleId, SecretId } from '../../../src/acl/ids.ts';
 import { placementOf } from '../../../src/service/datacenters/placement.ts';
+import { dependencyOf } from '../../../src/service/dependencies.ts';
 import { OPERATION_TABLE } from '../../../src/service/operation-table.ts';
 import type { OperationName } from '../../../src/service/operations.ts';
 import { LinkRoom } from '../../../src/service/rights/link-room.ts';
 import {
-  dependencyOf,
   LINKS_MAX,
   linkedPolicies,
   type RightsOwner,
