@@ -38,11 +38,7 @@ export function placeOfCall<Name extends OperationName>(
     const isLocalToken = tokenLocalityOf(service, name, input, call);
     return placementOf(
       { facts, datacenter, isLocalToken, from },
-      {
-        datacenter: own,
-        primaryDatacenter: federation.primary().datacenter,
-        isLeader: service.leaderContact().isLeader,
-      },
+      { datacenter: own, primaryDatacenter: federation.primary().datacenter },
     );
   };
   const isAlone = isPrimary && from === undefined;

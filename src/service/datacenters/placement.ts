@@ -1,12 +1,12 @@
-// Where an operation runs: here, at this datacenter's leader, or in another datacenter. Pure; what
-// carries a call there is somebody else's work.
+// Where an operation runs: in this datacenter or in another one. Pure; what carries a call there, or here to the
+// leader, is somebody else's work.
 
 import { unreachable } from '../../../cluster/base/unreachable.ts';
 import type { OperationFacts } from '../operation-table.ts';
 
 export type Placement =
+  /** In this datacenter: a read at this server, a write by its leader. */
   | { readonly kind: 'here' }
-  | { readonly kind: 'leader' }
   | { readonly kind: 'datacenter'; readonly name: string }
   /**
    * Another datacenter sent it here, and it belongs to `name`: whoever sent it knows an older primary. It
@@ -24,7 +24,6 @@ export type Placement =
 export interface Topology {
   readonly datacenter: string;
   readonly primaryDatacenter: string;
-  readonly isLeader: boolean;
 }
 
 export interface PlacementQuestion {
@@ -51,9 +50,7 @@ export function placementOf(question: PlacementQuestion, topology: Topology): Pl
   if (from !== undefined && isLocalToken === true && facts.answersWithToken) {
     return { kind: 'local-here' };
   }
-  // Reads answer from this node's state, behind a barrier unless they are stale.
-  if (topology.isLeader || facts.kind === 'read') return { kind: 'here' };
-  return { kind: 'leader' };
+  return { kind: 'here' };
 }
 
 /** Whether the token that it is about decides where it runs. */

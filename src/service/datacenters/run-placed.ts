@@ -96,7 +96,6 @@ async function runAt<Name extends OperationName>(
 ): Promise<OperationOutput<Name>> {
   switch (placement.kind) {
     case 'here':
-    case 'leader':
       if (OPERATION_TABLE[asked.name].kind === 'read') return runRead(service, asked);
       return runWrite(service, asked);
     case 'datacenter':

@@ -1,4 +1,4 @@
-// Where a call runs: here, at the leader, in another datacenter.
+// Where a call runs: here or in another datacenter.
 
 import t from 'tap';
 import { placementOf } from '../../../src/service/datacenters/placement.ts';
@@ -6,15 +6,15 @@ import { OPERATION_TABLE } from '../../../src/service/operation-table.ts';
 import type { OperationName } from '../../../src/service/operations.ts';
 
 t.test('placement: what another datacenter sends is run, or sent back; never sent on', (t) => {
-  const primary = { datacenter: 'dc1', primaryDatacenter: 'dc1', isLeader: false };
-  const before = { datacenter: 'dc1', primaryDatacenter: 'dc3', isLeader: true };
+  const primary = { datacenter: 'dc1', primaryDatacenter: 'dc1' };
+  const before = { datacenter: 'dc1', primaryDatacenter: 'dc3' };
   const cases = [
-    ['policy.create', undefined, primary, { kind: 'leader' }],
+    ['policy.create', undefined, primary, { kind: 'here' }],
     ['policy.create', undefined, before, { kind: 'astray', name: 'dc3' }],
     ['policy.list', undefined, before, { kind: 'here' }],
     ['token.create', true, primary, { kind: 'local-here' }],
     ['token.update', true, primary, { kind: 'local-here' }],
-    ['token.delete', true, primary, { kind: 'leader' }],
+    ['token.delete', true, primary, { kind: 'here' }],
     ['logout', true, before, { kind: 'here' }],
     ['login', true, primary, { kind: 'ahead', name: 'dc2' }],
     ['oidc.callback', true, before, { kind: 'ahead', name: 'dc2' }],
@@ -29,8 +29,8 @@ t.test('placement: what another datacenter sends is run, or sent back; never sen
 });
 
 t.test('placement: who is named answers for what lives there, and not for what all share', (t) => {
-  const primary = { datacenter: 'dc1', primaryDatacenter: 'dc1', isLeader: true };
-  const secondary = { datacenter: 'dc2', primaryDatacenter: 'dc1', isLeader: true };
+  const primary = { datacenter: 'dc1', primaryDatacenter: 'dc1' };
+  const secondary = { datacenter: 'dc2', primaryDatacenter: 'dc1' };
   const cases = [
     ['login', false, 'dc2', secondary, { kind: 'datacenter', name: 'dc1' }],
     ['login', false, 'dc2', primary, { kind: 'here' }],

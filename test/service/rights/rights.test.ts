@@ -421,16 +421,15 @@ t.test('links: what is written leads to so many and no more, each counted once',
   t.end();
 });
 
-t.test('placement: by scope, locality and where the leader is', async (t) => {
-  const primary = { datacenter: 'dc1', primaryDatacenter: 'dc1', isLeader: true };
-  const secondary = { datacenter: 'dc2', primaryDatacenter: 'dc1', isLeader: true };
+t.test('placement: by scope, locality and which datacenter is primary', async (t) => {
+  const primary = { datacenter: 'dc1', primaryDatacenter: 'dc1' };
+  const secondary = { datacenter: 'dc2', primaryDatacenter: 'dc1' };
   const here = { kind: 'here' };
   const atPrimary = { kind: 'datacenter', name: 'dc1' };
   const cases = [
     ['policy.create', undefined, primary, undefined, here],
     ['policy.create', undefined, secondary, undefined, atPrimary],
-    ['policy.create', undefined, { ...primary, isLeader: false }, undefined, { kind: 'leader' }],
-    ['policy.read', undefined, { ...secondary, isLeader: false }, undefined, here],
+    ['policy.read', undefined, secondary, undefined, here],
     ['policy.read', undefined, secondary, 'dc1', atPrimary],
     ['token.create', true, secondary, undefined, here],
     ['token.create', false, secondary, undefined, atPrimary],
