@@ -3,9 +3,8 @@
 // its state and hands it to `callback` once. Time and randomness come from the surroundings, which is
 // why the flow is written out instead of left to a library with a clock of its own.
 
-import { sha256 } from '@noble/hashes/sha2.js';
-import { utf8ToBytes } from '@noble/hashes/utils.js';
 import { base64url, importPKCS8 } from 'jose';
+import { sha256 } from '../../../cluster/platform/sha256.ts';
 import type { AuthMethod } from '../../acl/auth-method.ts';
 import { invalid } from '../../acl/error.ts';
 import type { AuthMethodValidator } from '../auth-method-validator.ts';
@@ -207,7 +206,7 @@ function authorizationUrl(
   if (config.acrValues.length > 0) parameters.acr_values = config.acrValues.join(' ');
   if (pending.pkceVerifier !== '') {
     // RFC 7636 4.2.
-    parameters.code_challenge = base64url.encode(sha256(utf8ToBytes(pending.pkceVerifier)));
+    parameters.code_challenge = base64url.encode(sha256(Buffer.from(pending.pkceVerifier, 'utf8')));
     parameters.code_challenge_method = 'S256';
   }
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);

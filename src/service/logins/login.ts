@@ -35,7 +35,7 @@ export async function login(
 ): Promise<OperationOutput<'login'>> {
   requireShortMeta(meta);
   const method = requireLoginMethod(service, request, { authMethod, namespace });
-  const result = await counted(service, method, async () => {
+  const result = await countedLogin(service, method, async () => {
     const identity = await service.authMethods.types[method.type].validate(method, bearerToken);
     return mintToken(service, { method, identity, meta, flow: 'login' }, request);
   });
@@ -96,7 +96,7 @@ export function requireLoginMethod(
 }
 
 /** Runs a login and counts how it went. */
-export async function counted<T>(
+export async function countedLogin<T>(
   { metrics }: Service,
   { name }: AuthMethod,
   action: () => Promise<T>,

@@ -2,8 +2,8 @@
 // the state, so that any node can finish it; it is taken away before the second half begins, so that
 // a callback works once.
 
-import { sha256 } from '@noble/hashes/sha2.js';
 import { must } from '../../../cluster/base/assert.ts';
+import { sha256 } from '../../../cluster/platform/sha256.ts';
 import type { AuthMethod } from '../../acl/auth-method.ts';
 import { AclError } from '../../acl/error.ts';
 import type { Identity } from '../../auth-methods/identity.ts';
@@ -11,7 +11,7 @@ import type { PendingLogin } from '../../auth-methods/oidc/oidc.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import type { Request, Service } from '../service.ts';
 import { untilNotOvertaken } from '../writes/under-way.ts';
-import { counted, mintToken, requireLoginMethod } from './login.ts';
+import { countedLogin, mintToken, requireLoginMethod } from './login.ts';
 
 export async function oidcAuthUrl(
   service: Service,
@@ -36,7 +36,7 @@ export async function oidcCallback(
   request: Request,
 ): Promise<OperationOutput<'oidc.callback'>> {
   const method = requireLoginMethod(service, request, input);
-  const result = await counted(service, method, async () => {
+  const result = await countedLogin(service, method, async () => {
     requireWritable(service, method);
     const pending = await takePending(service, input, request);
     const { identity, meta } = await finishAtProvider(service, method, pending, input);
