@@ -13,7 +13,7 @@ import { isGiven } from '../../acl/values/given.ts';
 import { BOOTSTRAP_DEPENDENCY } from '../dependencies.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import type { Request, Service } from '../service.ts';
-import { commit, nothingDeleted } from '../writes/commit.ts';
+import { commit, metaOfNoChange } from '../writes/commit.ts';
 import { tokenViewOf } from './make-views.ts';
 
 /** Needs no token, so the door takes no request id: guessing one must not give the answer to another. */
@@ -61,7 +61,7 @@ function bootstrappedBefore(
   const token = view.tokenBySecret(secret);
   if (token === undefined || token.createIndex !== view.bootstrapIndex()) return undefined;
   const value = tokenViewOf(token, names, { secretHidden: false });
-  return { value, meta: { ...nothingDeleted(service).meta, replayed: true } };
+  return { value, meta: { ...metaOfNoChange(service), replayed: true } };
 }
 
 /** The reset index to send along, if one is needed. Throws when there was a bootstrap and no reset. */

@@ -7,14 +7,13 @@ import type { NamespaceName } from '../../acl/ids.ts';
 import type { RequestMark } from '../../state/commands/commands.ts';
 import { type Answer, isOfLocalToken } from '../../state/commands/outcome.ts';
 import type { Call } from '../call.ts';
-import { OPERATION_TABLE } from '../operation-table.ts';
 import type { Asked, OperationInput, OperationName, Soon } from '../operations.ts';
 import type { Caller } from '../rights/caller.ts';
 import { requireAcl, requireNamespace } from '../rights/permissions.ts';
 import type { Service } from '../service.ts';
 import { writeResultOf } from './commit.ts';
 import { AnswerWithheld } from './refused-requests.ts';
-import { rememberedOutcome, requestMarkOf } from './request-marks.ts';
+import { rememberedIdOf, rememberedOutcome, requestMarkOf } from './request-marks.ts';
 import type { Attempt } from './run-as-leader.ts';
 
 interface OwnedRequest {
@@ -25,17 +24,15 @@ interface OwnedRequest {
   readonly caller: Caller | undefined;
 }
 
-/** Undefined for requests without an id, and for operations that remember nothing. */
+/** Undefined where nothing is remembered: see `rememberedIdOf`. */
 export function requestOwnerOf<Name extends OperationName>(
   service: Service,
   name: Name,
   input: OperationInput<Name>,
   call: Call,
 ): OwnedRequest | undefined {
-  const { requestId: id } = call;
-  if (id === undefined || id === '' || OPERATION_TABLE[name].kind === 'read') return undefined;
-  // Bootstrap has no owner, only a secret that its caller chose; the other only begins a login.
-  if (name === 'bootstrap' || name === 'oidc.auth-url') return undefined;
+  const id = rememberedIdOf({ name, call });
+  if (id === undefined) return undefined;
   const credential = credentialOf(input, name === 'logout' ? call : undefined);
   if (credential !== undefined) return { id, owner: credential, caller: undefined };
   const caller = service.callers.resolve(call.secret);

@@ -6,7 +6,7 @@ import { unreachable } from '../../../cluster/base/unreachable.ts';
 import { AclError } from '../../acl/error.ts';
 import type { AccessorId } from '../../acl/ids.ts';
 import type { Change } from '../../state/commands/commands.ts';
-import type { Answer } from '../../state/commands/outcome.ts';
+import type { Answer, AppliedOutcome } from '../../state/commands/outcome.ts';
 import type { AckLevel, Call } from '../call.ts';
 import { namespaceViewOf, roleViewOf, tokenViewOf } from '../objects/make-views.ts';
 import type { Request, Service } from '../service.ts';
@@ -21,7 +21,6 @@ import type {
   WriteResult,
 } from '../views.ts';
 import { acknowledged } from './acknowledge.ts';
-import type { Applied } from './request-marks.ts';
 
 interface ViewByAnswer {
   token: TokenView;
@@ -75,7 +74,7 @@ function concernsLocalToken({ view }: Service, change: Change): boolean {
  */
 export function writeResultOf(
   service: Service,
-  applied: Applied,
+  applied: AppliedOutcome,
   wish: { readonly call: Call; readonly isLocal: boolean },
 ): WriteOutput | Promise<WriteOutput> {
   const { answer, index, position, replayed } = applied;
@@ -96,14 +95,13 @@ type WriteOutput = WriteResult<ViewByAnswer[keyof ViewByAnswer]>;
  * The answer of a delete that found nothing to delete: no change was made. Which datacenters know that is
  * waited for when the leader has proven it: see acknowledge.ts.
  */
-export function nothingDeleted({ view }: Service): WriteResult<boolean> {
-  const meta: WriteMeta = {
-    index: view.index(),
-    position: view.position(),
-    ack: undefined,
-    replayed: false,
-  };
-  return { value: false, meta };
+export function nothingDeleted(service: Service): WriteResult<boolean> {
+  return { value: false, meta: metaOfNoChange(service) };
+}
+
+/** Of an answer that needed nothing to be written: where the state is. */
+export function metaOfNoChange({ view }: Service): WriteMeta {
+  return { index: view.index(), position: view.position(), ack: undefined, replayed: false };
 }
 
 function viewOfAnswer(service: Service, answer: Answer): ViewByAnswer[keyof ViewByAnswer] {

@@ -8,12 +8,11 @@ import type { Clock } from '../../../cluster/platform/clock.ts';
 import { AclError, type AclErrorCode } from '../../acl/error.ts';
 import { REQUEST_MEMORY_MS } from '../../state/rows/bookkeeping.ts';
 import type { Call } from '../call.ts';
-import { OPERATION_TABLE } from '../operation-table.ts';
 import type { OperationName } from '../operations.ts';
 import { LeaderAway } from '../remote.ts';
 import type { WriteResult } from '../views.ts';
 import { WRITE_MAX_MS } from './answered-in-time.ts';
-import { isOfServer, requestMarkOf } from './request-marks.ts';
+import { isOfServer, rememberedIdOf, requestMarkOf } from './request-marks.ts';
 import { foundNothing } from './tries.ts';
 
 /** How many refusals are remembered. While so many are younger than ten minutes, no more are told for sure. */
@@ -229,11 +228,9 @@ interface Named {
  * operations that take none. It needs no state: who is refused because nobody knows the secret has a name too.
  */
 export function requestNameOf({ name, input, call }: Named): string | undefined {
-  const { requestId: id, secret } = call;
-  if (id === undefined || id === '' || isOfServer(id)) return undefined;
-  const { kind } = OPERATION_TABLE[name];
-  if (kind === 'read' || name === 'bootstrap' || name === 'oidc.auth-url') return undefined;
-  const owner = `secret ${secret ?? ''}`;
+  const id = rememberedIdOf({ name, call });
+  if (id === undefined || isOfServer(id)) return undefined;
+  const owner = `secret ${call.secret ?? ''}`;
   const { key, fingerprint } = requestMarkOf({ id, owner, operation: name, input }, call);
   return Buffer.concat([key.subarray(0, 16), fingerprint.subarray(0, 16)]).toString('base64');
 }

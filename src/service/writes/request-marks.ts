@@ -6,14 +6,16 @@ import type { Random } from '../../../cluster/platform/random.ts';
 import { sha256 } from '../../../cluster/platform/sha256.ts';
 import { AclError } from '../../acl/error.ts';
 import { requestIdInUse } from '../../acl/refusals.ts';
+import { isGiven } from '../../acl/values/given.ts';
 import type { RequestMark } from '../../state/commands/commands.ts';
 import { forgetsByName } from '../../state/commands/feature-levels.ts';
-import type { Outcome } from '../../state/commands/outcome.ts';
+import type { AppliedOutcome } from '../../state/commands/outcome.ts';
 import { stillHolds } from '../../state/reads/standing-outcome.ts';
 import { REQUEST_MEMORY_MS } from '../../state/rows/bookkeeping.ts';
 import type { StateView } from '../../state/view.ts';
 import type { Call } from '../call.ts';
-import type { OperationName } from '../operations.ts';
+import { OPERATION_TABLE } from '../operation-table.ts';
+import type { Asked, OperationName } from '../operations.ts';
 
 /** Longer ids are refused. */
 export const REQUEST_ID_MAX = 128;
@@ -30,7 +32,15 @@ export function isOfServer(requestId: string): boolean {
   return requestId.startsWith(OF_SERVER);
 }
 
-export type Applied = Extract<Outcome, { kind: 'applied' }>;
+/** The id by which the outcome of a request is remembered; undefined without one, and for what is not remembered. */
+export function rememberedIdOf({
+  name,
+  call: { requestId },
+}: Pick<Asked<OperationName>, 'name' | 'call'>): string | undefined {
+  if (!isGiven(requestId) || OPERATION_TABLE[name].kind === 'read') return undefined;
+  // Bootstrap has no owner, only a secret that its caller chose; the other only begins a login.
+  return name === 'bootstrap' || name === 'oidc.auth-url' ? undefined : requestId;
+}
 
 /**
  * The mark of a request. `owner` is what nobody else can present: the accessor id behind the caller's
@@ -65,7 +75,7 @@ export function rememberedOutcome(
   view: Pick<StateView, 'request' | 'replication' | 'usesLevel'>,
   mark: RequestMark,
   nowMs: number,
-): Applied | undefined {
+): AppliedOutcome | undefined {
   const remembered = view.request(mark.key);
   if (remembered === undefined || !stillHolds(view.replication(), remembered.outcome)) {
     return undefined;
