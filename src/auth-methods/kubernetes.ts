@@ -10,7 +10,6 @@ import { requireNamespaceName } from '../acl/values/names.ts';
 import type { AuthMethodValidator } from './auth-method-validator.ts';
 import { ConfigReader, invalidConfig } from './config-reader.ts';
 import type { AttributeNames, Identity } from './identity.ts';
-import { checkBearerLength, refused } from './jwt/jws.ts';
 import { checkCertificates, requireFewCertificates } from './jwt/signing-keys.ts';
 import type { Outside } from './outside/outside.ts';
 import {
@@ -22,6 +21,7 @@ import {
   RemoteFailure,
 } from './outside/remote.ts';
 import type { Surroundings } from './outside/surroundings.ts';
+import { checkBearerLength, refused } from './refused.ts';
 
 /** The annotation of a service account that replaces its name; deployed clusters carry it. */
 const NAME_ANNOTATION = 'consul.hashicorp.com/service-name';

@@ -14,7 +14,7 @@ import { requireNamespaceName } from '../acl/values/names.ts';
 import { interpolate } from './binding/interpolate.ts';
 import { compileSelector } from './binding/selector.ts';
 import type { AttributeNames, Identity } from './identity.ts';
-import { refused } from './jwt/jws.ts';
+import { refused } from './refused.ts';
 
 /**
  * So much may the selectors of one login cost together, in the steps of `Selector`: about half a second at the

@@ -8,11 +8,11 @@ import type { AuthMethod } from '../../acl/auth-method.ts';
 import type { AuthMethodValidator } from '../auth-method-validator.ts';
 import { ConfigReader, invalidConfig } from '../config-reader.ts';
 import type { AttributeNames, Identity } from '../identity.ts';
-import { checkBearerLength, refused } from '../jwt/jws.ts';
 import type { HttpsResponse } from '../outside/https-client.ts';
 import type { Outside } from '../outside/outside.ts';
 import { ask, loginUnavailable, parseHttpUrl, RemoteFailure } from '../outside/remote.ts';
 import type { Surroundings } from '../outside/surroundings.ts';
+import { checkBearerLength, refused } from '../refused.ts';
 import { isBindableArn, matchesArn, type Principal, principalOf } from './aws-arn.ts';
 import {
   callerIdentityRequest,

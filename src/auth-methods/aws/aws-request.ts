@@ -3,8 +3,8 @@
 // every byte, so all of it is checked before any of it is sent: where it goes, what it asks for, and
 // which headers travel.
 
-import { refused } from '../jwt/jws.ts';
 import { isRecord } from '../outside/remote.ts';
+import { refused } from '../refused.ts';
 
 const SERVER_ID_HEADER = 'x-consul-iam-serverid';
 const ENTITY_HEADER = 'x-consul-iam-getentity-';

@@ -3,8 +3,8 @@
 
 import type { Attributes } from '../identity.ts';
 import { isRecord } from '../outside/remote.ts';
+import { refused } from '../refused.ts';
 import type { Claims } from './jws.ts';
-import { refused } from './jws.ts';
 
 /** In nanoseconds; 0 stands for the default, a negative value for none. */
 export interface Leeways {

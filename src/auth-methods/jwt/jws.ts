@@ -3,8 +3,8 @@
 // one reload of the key set. Says nothing about claims; claims.ts judges them.
 
 import { compactVerify, decodeProtectedHeader } from 'jose';
-import { AclError } from '../../acl/error.ts';
 import { isRecord } from '../outside/remote.ts';
+import { checkBearerLength, refused } from '../refused.ts';
 import type { InTurn } from './signature-checks.ts';
 import {
   keyFits,
@@ -13,26 +13,12 @@ import {
   signatureAlgorithmOf,
 } from './signing-keys.ts';
 
-/** Longest credential that a login may present, in UTF-16 units. */
-const BEARER_LENGTH_MAX = 65_536;
-
 export type Claims = Readonly<Record<string, unknown>>;
 
 export interface KeySource {
   current(): Promise<readonly PublicKey[]>;
   /** Asks again; undefined when it was asked too short a while ago, or when keys never change. */
   renewed(): Promise<readonly PublicKey[] | undefined>;
-}
-
-/** A refused credential. The message never repeats any part of the credential. */
-export function refused(message: string, cause?: unknown): AclError {
-  return new AclError('login-refused', message, { cause });
-}
-
-/** Throws AclError('login-refused') when a bearer is empty or too long to be looked at. */
-export function checkBearerLength(bearer: string): void {
-  if (bearer === '') throw refused('no bearer token was given');
-  if (bearer.length > BEARER_LENGTH_MAX) throw refused('the bearer token is too large');
 }
 
 export interface SignedToken {

@@ -11,6 +11,7 @@ import type { Identity } from '../identity.ts';
 import type { Outside } from '../outside/outside.ts';
 import type { Location, Providers } from '../outside/providers.ts';
 import { loginUnavailable, RemoteFailure } from '../outside/remote.ts';
+import { checkBearerLength } from '../refused.ts';
 import {
   attributesOf,
   type ClaimMapping,
@@ -18,7 +19,7 @@ import {
   checkIssuer,
   checkTimes,
 } from './claims.ts';
-import { type Claims, checkBearerLength, type KeySource, verifySignature } from './jws.ts';
+import { type Claims, type KeySource, verifySignature } from './jws.ts';
 import { decodeJwtConfig, type JwtConfig, mappedAttributeNames } from './jwt-config.ts';
 import type { PemKeys } from './pem-keys.ts';
 import type { SignatureChecks } from './signature-checks.ts';

@@ -5,12 +5,13 @@ import { importPKCS8, SignJWT } from 'jose';
 import { messageOf } from '../../../cluster/base/message-of.ts';
 import type { AuthMethod } from '../../acl/auth-method.ts';
 import { claimOf } from '../jwt/claims.ts';
-import { type Claims, refused } from '../jwt/jws.ts';
+import type { Claims } from '../jwt/jws.ts';
 import type { OidcConfig } from '../jwt/jwt-config.ts';
 import type { InTurn } from '../jwt/signature-checks.ts';
 import type { Outside } from '../outside/outside.ts';
 import type { ProviderMetadata } from '../outside/providers.ts';
 import { ask, type BoundedRequest, jsonObjectOf, RemoteFailure } from '../outside/remote.ts';
+import { refused } from '../refused.ts';
 
 const CLIENT_ASSERTION_S = 300;
 

@@ -11,12 +11,13 @@ import type { AuthMethodValidator } from '../auth-method-validator.ts';
 import { invalidConfig } from '../config-reader.ts';
 import type { Identity } from '../identity.ts';
 import { audiencesOf, checkAudience, checkTimes, claimOf } from '../jwt/claims.ts';
-import { type Claims, refused } from '../jwt/jws.ts';
+import type { Claims } from '../jwt/jws.ts';
 import { checkDiscoveryUrl, identityOf, type JwtContext, verifyByDiscovery } from '../jwt/jwt.ts';
 import { decodeOidcConfig, mappedAttributeNames, type OidcConfig } from '../jwt/jwt-config.ts';
 import type { ProviderMetadata } from '../outside/providers.ts';
 import { loginUnavailable, RemoteFailure } from '../outside/remote.ts';
 import type { Surroundings } from '../outside/surroundings.ts';
+import { refused } from '../refused.ts';
 import { exchangeCode, type OidcSession, userInfo } from './oidc-provider.ts';
 
 /** A login must be finished this long after it was begun. */
