@@ -1,5 +1,5 @@
-// The refusals that more than one place gives: the checks here, the service before it proposes, and
-// the state when it applies. One function each, so that all say the same words with the same code.
+// The refusals that more than one place gives: the routes, the checks here, the service before it proposes,
+// and the state when it applies. One function each, so that all say the same words with the same code.
 // Texts are compatibility 1.5, 3.2 to 3.5, 4.1 to 4.3. Refusals of one place stand where they are given.
 
 import { AclError, invalid } from './error.ts';
@@ -24,6 +24,11 @@ export function requireSameAddress(
   if (addresses.body === undefined || addresses.body === '') return;
   if (addresses.body === addresses.path) return;
   throw new AclError('id-mismatch', `${kind} in URL and payload do not match`);
+}
+
+/** What every request is told while ACLs are off, whatever else may be wrong with it. */
+export function aclDisabled(): AclError {
+  return new AclError('acl-disabled', 'ACL support disabled');
 }
 
 export function unknownPolicyName(name: string): AclError {

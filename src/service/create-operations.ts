@@ -3,6 +3,7 @@
 // differs is in the operation's own function.
 
 import { AclError } from '../acl/error.ts';
+import { aclDisabled } from '../acl/refusals.ts';
 import { isAnsweredHere } from './datacenters/place-call.ts';
 import { presentable } from './datacenters/presentable.ts';
 import { runPlaced } from './datacenters/run-placed.ts';
@@ -103,7 +104,7 @@ function answerNow<Name extends OperationName>(
   asked: Asked<Name>,
   from: string | undefined,
 ): Soon<Name> {
-  if (!service.settings.aclEnabled) throw new AclError('acl-disabled', 'ACL support disabled');
+  if (!service.settings.aclEnabled) throw aclDisabled();
   return isAnsweredHere(asked) ? runRead(service, asked) : runPlaced(service, asked, from);
 }
 

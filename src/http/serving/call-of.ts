@@ -43,7 +43,7 @@ export function askedOf(exchange: Exchange, endpoint: Endpoint): Asked {
   requireReadableCacheControl(exchange.request.headers['cache-control']);
   const mayBlock = endpoint.kind === 'read' || endpoint.kind === 'list';
   const blocking = mayBlock ? blockingOf(exchange) : undefined;
-  if (endpoint.namespaced) requireKnownNamespace(exchange);
+  if (endpoint.namespaced) requireNoNamespaceWhileOff(exchange);
   if (isOfObjects(endpoint)) requireNoPartition(exchange);
   return { call: callOf(exchange, { consistency, isWrite: endpoint.kind === 'write' }), blocking };
 }
@@ -148,7 +148,7 @@ function isOfObjects({ namespaced, kind, access }: Endpoint): boolean {
 }
 
 /** Where namespaces are off, none may be named. */
-function requireKnownNamespace(exchange: Exchange): void {
+function requireNoNamespaceWhileOff(exchange: Exchange): void {
   const { query, request, parts } = exchange;
   if (parts.settings.namespaces) return;
   const off = 'Namespaces are not enabled';

@@ -5,6 +5,7 @@
 import { must } from '../../../cluster/base/assert.ts';
 import { AclError } from '../../acl/error.ts';
 import { DEFAULT_NAMESPACE } from '../../acl/ids.ts';
+import { aclDisabled } from '../../acl/refusals.ts';
 import { durationNsOf } from '../../acl/values/duration.ts';
 import { decodeBody } from '../../api/bodies/decode.ts';
 import { NODE_ENDPOINTS, type NodeEndpointName } from '../../api/endpoints/endpoints-node.ts';
@@ -22,7 +23,7 @@ import { meaningOf } from './agent-token.ts';
 import { askedOf } from './call-of.ts';
 import { memberFilterOf } from './member-filter.ts';
 import type { MemberInfo, NodeInfo } from './node-info.ts';
-import { aclDisabled, type Found } from './serve-operation.ts';
+import type { Found } from './serve-operation.ts';
 
 /** The version of the interface: deployed clients refuse to talk to older ones. */
 const INTERFACE_VERSION = '1.22.0';

@@ -4,6 +4,7 @@
 
 import { unreachable } from '../../../cluster/base/unreachable.ts';
 import { AclError } from '../../acl/error.ts';
+import { aclDisabled } from '../../acl/refusals.ts';
 import { decodeBody } from '../../api/bodies/decode.ts';
 import type { Endpoint } from '../../api/endpoints/endpoint.ts';
 import type { EndpointInput } from '../../api/endpoints/endpoints.ts';
@@ -70,11 +71,6 @@ export function missingServer(refusal: string): Serve {
     exchange.fail(aclEnabled ? new AclError('malformed', refusal) : aclDisabled());
     return undefined;
   };
-}
-
-/** What every request is told while ACLs are off, whatever else may be wrong with it. */
-export function aclDisabled(): AclError {
-  return new AclError('acl-disabled', 'ACL support disabled');
 }
 
 function serveOperation<Name extends OperationName>(

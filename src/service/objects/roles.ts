@@ -11,6 +11,7 @@ import {
 } from '../../acl/ids.ts';
 import { objectMissing } from '../../acl/refusals.ts';
 import type { Role } from '../../acl/role.ts';
+import { isGiven } from '../../acl/values/given.ts';
 import { pageKeyOf } from '../../state/reads/lists.ts';
 import { watchKey } from '../../state/watch.ts';
 import { dependencyOf } from '../dependencies.ts';
@@ -133,7 +134,7 @@ export async function listRoles(
 ): Promise<OperationOutput<'role.list'>> {
   const meta = readMetaOf(service, 'roles');
   const { scope, shows } = await listScopeOf(service, request);
-  const policyId = policy === undefined || policy === '' ? undefined : (policy as PolicyId);
+  const policyId = isGiven(policy) ? (policy as PolicyId) : undefined;
   if (policyId !== undefined) requireLookupUuid('role', policyId);
   const { names } = service;
   return listed({
