@@ -10,6 +10,7 @@ import type { AccessorId, NamespaceName } from '../acl/ids.ts';
 import type { Token } from '../acl/token.ts';
 import type { Position } from './commands/outcome.ts';
 import { globalEffectsOf, type RowEffect } from './global-effects.ts';
+import { comparePlaces } from './global-log/cursor.ts';
 import type { EntryBody, EntryRequest, GlobalEntry } from './global-log/global-entry.ts';
 import {
   GlobalLogWriter,
@@ -464,7 +465,6 @@ export class ChangeSet implements WritableRows {
 }
 
 function positionAfter(left: Position, right: Position): Position {
-  const isLeftLater = left.epoch === right.epoch ? left.seq >= right.seq : left.epoch > right.epoch;
-  const { epoch, seq } = isLeftLater ? left : right;
+  const { epoch, seq } = comparePlaces(left, right) >= 0 ? left : right;
   return { epoch, seq: seq + 1 };
 }
