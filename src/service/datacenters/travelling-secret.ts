@@ -2,7 +2,7 @@
 // datacenter alone, and no other one could do anything with it. So it is looked at here before anything
 // is sent, and what is not known here is looked for once more behind a read barrier.
 
-import { ANONYMOUS_SECRET } from '../../acl/ids.ts';
+import { ANONYMOUS_SECRET, type SecretId } from '../../acl/ids.ts';
 import { OPERATION_TABLE } from '../operation-table.ts';
 import type { Asked, OperationName } from '../operations.ts';
 import type { Service } from '../service.ts';
@@ -26,13 +26,12 @@ export async function requireTravels<Name extends OperationName>(
   datacenter: string,
   asked: Asked<Name>,
 ): Promise<Asked<Name>> {
-  const { view, settings } = service;
+  const { settings } = service;
   const { name, call } = asked;
   const secret = NEEDS_NO_SECRET.has(name) ? undefined : call.secret;
   const travelling = { ...asked, call: { ...call, secret } };
   if (secret === undefined || secret === ANONYMOUS_SECRET) return travelling;
-  if (view.tokenBySecret(secret) === undefined) await service.readBarrier();
-  if (view.tokenBySecret(secret)?.local !== true) return travelling;
+  if (!(await bearsLocalToken(service, secret))) return travelling;
   const isRead = OPERATION_TABLE[name].kind === 'read';
   const what = isRead
     ? `and does not exist in ${datacenter}`
@@ -41,4 +40,14 @@ export async function requireTravels<Name extends OperationName>(
     isRead ? 'token-unknown' : 'permission-denied',
     `${isRead ? 'ACL not found' : 'Permission denied'}: the token is local to datacenter ${settings.datacenter} ${what}`,
   );
+}
+
+/** Whether the token with this secret is a local one. It may have been made a moment ago at another server. */
+export async function bearsLocalToken(
+  service: Pick<Service, 'view' | 'readBarrier'>,
+  secret: SecretId,
+): Promise<boolean> {
+  const { view } = service;
+  if (view.tokenBySecret(secret) === undefined) await service.readBarrier();
+  return view.tokenBySecret(secret)?.local === true;
 }

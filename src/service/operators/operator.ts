@@ -9,6 +9,7 @@ import type { Position } from '../../state/commands/outcome.ts';
 import type { Call } from '../call.ts';
 import { requireKnownDatacenter } from '../datacenters/known-datacenter.ts';
 import { requireOwnDatacenter } from '../datacenters/own-datacenter.ts';
+import { bearsLocalToken } from '../datacenters/travelling-secret.ts';
 import type { ServiceDeps } from '../deps.ts';
 import { GoalWaiters } from '../goal-waiters.ts';
 import { PositionWaiters } from '../position-waiters.ts';
@@ -228,15 +229,10 @@ class CheckedOperator implements OperatorDoor {
     }
   }
 
-  /**
-   * The secret of a local token stays in its datacenter, where it could do nothing about the others. One that is not
-   * known here may have been made a moment ago at another server.
-   */
+  /** The secret of a local token stays in its datacenter, where it could do nothing about the others. */
   async #requireGlobalToken({ secret }: Call): Promise<void> {
-    const { readBarrier, settings, view } = this.#deps;
-    if (secret === undefined) return;
-    if (view.tokenBySecret(secret) === undefined) await readBarrier();
-    if (view.tokenBySecret(secret)?.local !== true) return;
+    const { settings } = this.#deps;
+    if (secret === undefined || !(await bearsLocalToken(this.#deps, secret))) return;
     throw new AclError(
       'permission-denied',
       `Permission denied: the token is local to datacenter ${settings.datacenter}, and this concerns all datacenters: use a global token`,
