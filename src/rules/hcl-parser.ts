@@ -3,31 +3,37 @@
 
 import { invalid } from '../acl/error.ts';
 import { HclLexer, type Token } from './hcl-lexer.ts';
+import { folded } from './keywords.ts';
 import { excerpt, placeOf, requireDepth, type SourceText, syntaxError } from './source-text.ts';
 import type {
-  Duplicates,
   ItemNode,
   KeyNode,
   ListNode,
   LiteralNode,
   ObjectNode,
+  Standing,
   ValueNode,
 } from './syntax-tree.ts';
 
 /** Parses a whole text; its items are those of one object without braces. */
-export function parseHcl(source: SourceText, duplicates: Duplicates): ObjectNode {
-  return new HclParser(source, duplicates).parse();
+export function parseHcl(source: SourceText, standing: Standing): ObjectNode {
+  const illegalOffset = standing === 'given' ? source.text.search(ILLEGAL) : -1;
+  if (illegalOffset >= 0) throw syntaxError(source.positionAt(illegalOffset), 'illegal char');
+  return new HclParser(source, standing).parse();
 }
+
+/** What the reference takes nowhere, in comments neither. */
+const ILLEGAL = /[\0\ue123]/;
 
 class HclParser {
   readonly #lexer: HclLexer;
-  readonly #duplicates: Duplicates;
+  readonly #standing: Standing;
   /** The token that is looked at and not yet taken. */
   #token: Token;
 
-  constructor(source: SourceText, duplicates: Duplicates) {
+  constructor(source: SourceText, standing: Standing) {
     this.#lexer = new HclLexer(source);
-    this.#duplicates = duplicates;
+    this.#standing = standing;
     this.#token = this.#lexer.next();
   }
 
@@ -87,10 +93,10 @@ class HclParser {
     return syntaxError(position, `expected: IDENT | STRING | ASSIGN | LBRACE got: ${type}`);
   }
 
-  /** Keys differ only if they do so in lower case, because that is how they are read later. */
+  /** Keys differ only if they do so whatever their case, because that is how they are read later. */
   #noteArgument(assigned: Set<string>, key: KeyNode): void {
-    const name = key.text.toLowerCase();
-    if (assigned.has(name) && this.#duplicates === 'refuse') {
+    const name = folded(key.text);
+    if (assigned.has(name) && this.#standing === 'given') {
       const argument = `The argument "${excerpt(key.text)}" at ${placeOf(key.position)}`;
       throw invalid(
         `Failed to parse ACL rules: ${argument} was already set. Each argument can only be defined once`,
@@ -155,7 +161,7 @@ class HclParser {
       }
     }
     this.#take();
-    return { kind: 'list', elements, position };
+    return { kind: 'list', elements, mayBeBlocks: this.#standing === 'stored', position };
   }
 
   #take(): Token {

@@ -70,7 +70,7 @@ class JsonParser {
     this.#sequence({ open: '[', close: ']', what: 'a value' }, () => {
       elements.push(this.#value(depth + 1));
     });
-    return { kind: 'list', elements, position };
+    return { kind: 'list', elements, mayBeBlocks: true, position };
   }
 
   /** What stands between two brackets, parted by single commas. */

@@ -46,8 +46,13 @@ const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
   ['partition_prefix', { kind: 'ignored', reason: 'is not supported and ignored' }],
 ]);
 
+/** In the one form that all letter cases of a word have, as the reference compares: U+017F is an `s`, too. */
+export function folded(word: string): string {
+  return word.toLowerCase().replaceAll('\u017f', 's');
+}
+
 /** Never fails: what is unknown is ignored, for a reason that a warning can give. */
 export function keywordOf(key: KeyNode): Keyword {
-  const known = KEYWORDS.get(key.text.toLowerCase());
+  const known = KEYWORDS.get(folded(key.text));
   return known ?? { kind: 'ignored', reason: 'is not a known keyword and ignored' };
 }

@@ -2,10 +2,17 @@
 // of a block mean is read elsewhere.
 
 import { type AclError, invalid } from '../acl/error.ts';
-import type { NamedKeyword, NamespaceKeyword } from './keywords.ts';
+import { folded, type NamedKeyword, type NamespaceKeyword } from './keywords.ts';
 import type { NamedResource, Position } from './rule-set.ts';
 import { placeOf, quoted, syntaxError } from './source-text.ts';
-import type { ItemNode, KeyNode, LiteralNode, ObjectNode, ValueNode } from './syntax-tree.ts';
+import type {
+  ItemNode,
+  KeyNode,
+  ListNode,
+  LiteralNode,
+  ObjectNode,
+  ValueNode,
+} from './syntax-tree.ts';
 
 /** One labelled block, before its attributes are looked at. */
 export interface LabelledBlock {
@@ -44,6 +51,7 @@ function objectsIn(value: ValueNode): readonly ObjectNode[] {
   if (value.kind !== 'list') {
     throw syntaxError(value.position, 'unknown slice type: *ast.LiteralType');
   }
+  requireBlocks(value);
   return value.elements.map((element) => {
     if (element.kind === 'object') return element;
     throw syntaxError(element.position, 'not an object type for struct (*ast.LiteralType)');
@@ -58,6 +66,7 @@ function blocksOf(
   if (value.kind === 'object') return [{ label: label.text, position, attributes: value.items }];
   if (value.kind === 'list') {
     if (value.elements.length === 0) throw bareLabel(keyword, label);
+    requireBlocks(value);
     return value.elements.map((element) => {
       if (element.kind !== 'object') throw bareLabel(keyword, label);
       return { label: label.text, position: element.position, attributes: element.items };
@@ -66,13 +75,19 @@ function blocksOf(
   return [blockWithoutLabel(label, value, keyword)];
 }
 
+/** Deployed servers take a list of blocks in JSON alone; an empty one says nothing. */
+function requireBlocks({ elements, mayBeBlocks, position }: ListNode): void {
+  if (mayBeBlocks || elements.length === 0) return;
+  throw syntaxError(position, 'not an object type for struct (*ast.ListType)');
+}
+
 /** `key { policy = "read" }` is, in HCL 1, a block with the label `policy` and that very policy. */
 function blockWithoutLabel(
   label: KeyNode,
   value: LiteralNode,
   keyword: NamedKeyword | NamespaceKeyword,
 ): LabelledBlock {
-  if (keyword.kind === 'namespace' || label.text.toLowerCase() !== 'policy') {
+  if (keyword.kind === 'namespace' || folded(label.text) !== 'policy') {
     throw bareLabel(keyword, label);
   }
   return { label: label.text, position: label.position, attributes: [{ keys: [label], value }] };

@@ -6,21 +6,19 @@ import { looksLikeJson, parseJson } from './json-parser.ts';
 import { readRules } from './rule-reader.ts';
 import type { RuleSet } from './rule-set.ts';
 import { SourceText } from './source-text.ts';
-import type { Duplicates } from './syntax-tree.ts';
+import type { Standing } from './syntax-tree.ts';
 
 /**
  * Parses rules in HCL 1, or in JSON if the first char that is no space is `{`
- * (compatibility.md 5.1). `duplicates` says what an HCL argument that is given twice in one block
- * does; stored rules are read with `last-wins`. Throws AclError `invalid`, always naming line and
- * column, and nothing else, whatever the text is.
+ * (compatibility.md 5.1). Of an HCL argument that stands twice in one block of stored rules the last one
+ * counts; what is given is refused then. Throws AclError `invalid`, always naming line and column, and
+ * nothing else, whatever the text is.
  */
 export function parseRules(
   text: string,
-  options: { readonly duplicates: Duplicates } = { duplicates: 'refuse' },
+  { standing }: { readonly standing: Standing } = { standing: 'given' },
 ): RuleSet {
   const source = new SourceText(text);
-  const root = looksLikeJson(source.text)
-    ? parseJson(source)
-    : parseHcl(source, options.duplicates);
+  const root = looksLikeJson(source.text) ? parseJson(source) : parseHcl(source, standing);
   return readRules(root);
 }

@@ -51,9 +51,9 @@ function keywordOf(
   return `${keyword}${selector.match === 'prefix' ? '_prefix' : ''} ${literal(selector.name)}`;
 }
 
-/** A dollar sign is escaped, because before a brace it would open an interpolation. */
+/** Escaped are a dollar sign, which before a brace would open an interpolation, and what no text of rules may hold. */
 function literal(text: string): string {
-  const escaped = text.replaceAll(/["\\$\u0000-\u001f\u007f]/g, (char) => {
+  const escaped = text.replaceAll(/["\\$\u0000-\u001f\u007f\ue123]/g, (char) => {
     if (char === '"' || char === '\\') return `\\${char}`;
     return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });

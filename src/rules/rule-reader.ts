@@ -2,7 +2,13 @@
 // with the place of the culprit, and notes whatever is ignored as a warning.
 
 import { unreachable } from '../../cluster/base/unreachable.ts';
-import { type Keyword, keywordOf, type NamedKeyword, type NamespaceKeyword } from './keywords.ts';
+import {
+  folded,
+  type Keyword,
+  keywordOf,
+  type NamedKeyword,
+  type NamespaceKeyword,
+} from './keywords.ts';
 import { describeRule, type LabelledBlock, labelledBlocks, refusal } from './labelled-blocks.ts';
 import {
   type FlatResource,
@@ -119,7 +125,7 @@ function readNamedRule(block: LabelledBlock, context: BlockContext<NamedKeyword>
   const { resource, match, text } = context.keyword;
   const found = { policy: new Attribute(), intentions: new Attribute() };
   for (const item of block.attributes) {
-    const name = item.keys[0].text.toLowerCase();
+    const name = folded(item.keys[0].text);
     if (name === 'policy') found.policy.read(item, { of: text, warnings: context.warnings });
     else if (name === 'intentions' && resource === 'service') {
       found.intentions.read(item, { of: text, warnings: context.warnings });
@@ -153,7 +159,7 @@ function readNamespace(
   for (const item of block.attributes) {
     const [key] = item.keys;
     const keyword = keywordOf(key);
-    if (key.text.toLowerCase() === 'policy') {
+    if (folded(key.text) === 'policy') {
       policy.read(item, { of: text, warnings: context.warnings });
     } else if ('resource' in keyword && !RESOURCES_IN_NAMESPACE.has(keyword.resource)) {
       const what = quoted(key.text);
@@ -178,7 +184,7 @@ class Attribute {
   position: Position | undefined;
 
   read(item: ItemNode, context: { readonly of: string; readonly warnings: Warnings }): void {
-    const name = item.keys[0].text.toLowerCase();
+    const name = folded(item.keys[0].text);
     if (this.position !== undefined) {
       context.warnings.add(item.keys[0].position, `${name} is given again; the last one counts`);
     }

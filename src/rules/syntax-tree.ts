@@ -23,6 +23,8 @@ export interface ObjectNode {
 export interface ListNode {
   readonly kind: 'list';
   readonly elements: readonly ValueNode[];
+  /** Whether it may stand where blocks are wanted: in HCL it is none, but was taken for them. */
+  readonly mayBeBlocks: boolean;
   readonly position: Position;
 }
 
@@ -36,5 +38,8 @@ export interface LiteralNode {
 
 export type ValueNode = ObjectNode | ListNode | LiteralNode;
 
-/** What may be said twice in one object: a later argument replaces an earlier one, or is refused. */
-export type Duplicates = 'refuse' | 'last-wins';
+/**
+ * Whether somebody gives the text, or it was taken before: what is refused of the one stays in the other, whose tokens
+ * would lose all that they may.
+ */
+export type Standing = 'given' | 'stored';

@@ -53,6 +53,14 @@ t.test('parseRules: accepts', async (t) => {
     ['ACL = "READ"', 'acl = "read"'],
     ['"acl" = "read"', 'acl = "read"'],
     ['acl = ""', ''],
+    ['me\u017fh = "deny"', 'mesh = "deny"'],
+    [
+      '\u017fervice "x" { policy = "write" intention\u017f = "deny" }',
+      'service "x" { policy = "write" intentions = "deny" }',
+    ],
+    ['\u212aEY "foo" { policy = "read" }', FOO_READ],
+    ['{"\\u017fession":{"s":{"policy":"deny"}}}', 'session "s" { policy = "deny" }'],
+    ['key = []', ''],
     ['acl = <<E\nE\n', ''],
     ['acl="read" operator="deny", mesh="write"', 'acl = "read"; operator = "deny"; mesh = "write"'],
     ['acl = # why\r\n "read"\r\n', 'acl = "read"'],
@@ -245,6 +253,24 @@ t.test('parseRules: refuses, in these words, and names the place', async (t) => 
     ['/* a', `${failed}At 1:1: comment not terminated`],
     ['/ a', `${failed}At 1:1: expected '/' for comment`],
     ['acl = <<E\nread\n', `${failed}At 1:7: heredoc not terminated`],
+    [
+      'key = [{ policy = "write" }]',
+      `${failed}At 1:7: not an object type for struct (*ast.ListType)`,
+    ],
+    [
+      'key { a = [{ policy = "write" }] }',
+      `${failed}At 1:11: not an object type for struct (*ast.ListType)`,
+    ],
+    [
+      'namespace = [{ a = { acl = "write" } }]',
+      `${failed}At 1:13: not an object type for struct (*ast.ListType)`,
+    ],
+    ['# a\0b\nacl = "write"', `${failed}At 1:4: illegal char`],
+    ['acl = "write" # \ue123', `${failed}At 1:17: illegal char`],
+    [
+      'mesh = "deny" me\u017fh = "write"',
+      `${failed}The argument "me\u017fh" at 1:15 was already set. Each argument can only be defined once`,
+    ],
     ['x = [1 2]', `${failed}At 1:8: error parsing list, expected comma or list end, got: NUMBER`],
     ['x = 0x', `${failed}At 1:5: illegal hexadecimal number`],
     ['x = 018', `${failed}At 1:5: illegal octal number`],
@@ -316,11 +342,14 @@ t.test('parseRules: refuses, in these words, and names the place', async (t) => 
     );
 });
 
-t.test('parseRules: last-wins tolerates repeated arguments in stored rules', async (t) => {
+t.test('parseRules: what was taken once is read, whatever is refused since', async (t) => {
   const text = 'acl = "write" acl = "read" key "a" { policy = "write" policy = "deny" }';
-  const rules = parseRules(text, { duplicates: 'last-wins' });
+  const rules = parseRules(text, { standing: 'stored' });
   t.equal(meaningOf(rules), 'acl = "read"; key "a" { policy = "deny" }');
   t.equal(rules.warnings.length, 2);
+  const lists =
+    'key = [{ foo = { policy = "read" } }] key { bar = [{ policy = "deny" }] } # \0\ue123';
+  t.equal(meaningOf(parseRules(lists, { standing: 'stored' })), `${FOO_READ}; ${BAR_DENY}`);
 });
 
 t.test('parseRules: a rule knows its place', async (t) => {

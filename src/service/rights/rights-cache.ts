@@ -193,7 +193,7 @@ function tooMuchLinked(): AclError {
 /** Leaving out what cannot be read might leave out a deny, so a token with such a policy fails. */
 function parseStoredRules(name: string, rules: string): RuleSet {
   try {
-    return parseRules(rules, { duplicates: 'last-wins' });
+    return parseRules(rules, { standing: 'stored' });
   } catch (cause) {
     throw new AclError('internal', `the stored rules of policy "${name}" cannot be read`, {
       cause,
