@@ -7,16 +7,23 @@ import { sha256 } from '../../cluster/platform/sha256.ts';
 /** What stands before the first record of all. */
 export const FIRST_LINK = '0'.repeat(64);
 
-const LINK = /^(\{.*),"link":"([0-9a-f]{64})"\}$/;
+/** Of any text: what ends a line for some stood in records as it was. */
+const LINK = /^(\{.*),"link":"([0-9a-f]{64})"\}$/s;
+/** JSON leaves these as they are, and for many readers they end a line, or a terminal obeys them. */
+const LOOSE = /[\u007f-\u009f\u2028\u2029]/g;
 
 /** The line of a record, without its end, and its link. `fields` have at least one entry. */
 export function linked(
   previous: string,
   fields: Readonly<Record<string, unknown>>,
 ): { readonly line: string; readonly link: string } {
-  const body = JSON.stringify(fields).slice(0, -1);
+  const body = JSON.stringify(fields).slice(0, -1).replaceAll(LOOSE, escaped);
   const link = linkOf(previous, body);
   return { line: `${body},"link":"${link}"}`, link };
+}
+
+function escaped(char: string): string {
+  return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 const RECORD_START = '{"v":1,';

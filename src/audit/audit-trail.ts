@@ -86,6 +86,8 @@ export class AuditTrail {
   #lost = 0;
   /** Lost since a record said so. */
   #untold = 0;
+  /** Of these, what the last call said, if it came to be written. */
+  #perhapsTold = 0;
 
   constructor(options: AuditTrailOptions) {
     this.#options = options;
@@ -238,11 +240,13 @@ export class AuditTrail {
     const { file, clock, rotateBytes } = this.#options;
     const isFull = file.sizeBytes >= rotateBytes && clock.monotonicMs() >= this.#rotateAtMs;
     if (isFull) await this.#rotate();
+    const lost = this.#untold;
     const links = await this.#append(
-      batch.map(({ fields }) => fields),
+      batch.map(({ fields }, place) => (place === 0 && lost > 0 ? { ...fields, lost } : fields)),
       '',
       (all) => {
         this.#tried = batch.map((waiting, place) => ({ waiting, link: all[place] as string }));
+        this.#perhapsTold = lost;
       },
     );
     this.#wasWritten(links.at(-1));
@@ -288,6 +292,7 @@ export class AuditTrail {
     const there = new Set(this.#tried.slice(0, count).map(({ waiting }) => waiting));
     this.#tried = [];
     if (count === 0) return;
+    this.#untold -= this.#perhapsTold;
     const rest = this.#waiting.filter((each) => !there.has(each));
     this.#waiting.splice(0, this.#waiting.length, ...rest);
     this.#written += count;
@@ -319,7 +324,7 @@ export class AuditTrail {
     this.#isRetryDue = true;
     this.#options.clock.after(RETRY_MS, () => {
       this.#isRetryDue = false;
-      this.#start();
+      if (!this.#isClosed) this.#start();
     });
   }
 

@@ -177,14 +177,25 @@ function shortText({ view }: Asker, given: string | undefined): string | undefin
   // Who copies a secret may copy a blank with it.
   const text = given?.trim() ?? '';
   if (text === '' || text.length > NAME_CHARS_MAX) return undefined;
-  return view.tokenBySecret(text as SecretId) === undefined ? given : undefined;
+  const isSecret = [text, ...idsIn(text)].some(
+    (each) => view.tokenBySecret(each as SecretId) !== undefined,
+  );
+  return isSecret ? undefined : given;
 }
+
+/** What looks like an id, and may have something before or behind it: as copied, or as the rest of a path. */
+function idsIn(text: string): readonly string[] {
+  return text.match(ID) ?? [];
+}
+
+const ID = /[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}/gi;
 
 /** Likewise, and no id that neither an object nor a server has. */
 function nameOf(asker: Asker, given: string | undefined): string | undefined {
   const { view, servers } = asker;
   const text = shortText(asker, given)?.trim();
-  if (text === undefined || lookupBytes(text) === undefined) return text;
+  if (text === undefined) return undefined;
+  if (lookupBytes(text) === undefined) return idsIn(text).length === 0 ? text : undefined;
   const object = view.policy(text) ?? view.role(text) ?? view.bindingRule(text);
   const server = text.toLowerCase();
   return (

@@ -1,6 +1,7 @@
 // The audit log of a server while it runs: order, links, a disk that is full, a server that ended in the middle of a
 // record, files that are put aside, refusals without end.
 
+import { createHash } from 'node:crypto';
 import t from 'tap';
 import { AuditTrail } from '../../src/audit/audit-trail.ts';
 import { AuditChecker } from '../../src/audit/check-audit-log.ts';
@@ -83,6 +84,27 @@ t.test(
   },
 );
 
+t.test('audit: whatever a client writes, a record is one line, for every reader', async (t) => {
+  const { file, trail, settle } = await open();
+  const odd = ['\u2028', '\u2029', '\u0085', '\u009b', '\v', '\f', '\r\n', '\ud800', '"', '😀'];
+  const given = odd.map((char) => `a${char}{"v":1}`);
+  for (const datacenter of given) trail.record({ ...made('x'), datacenter });
+  await settle();
+  t.match(checked(file.text), { records: 11, torn: 0 });
+  t.same(
+    file.records.slice(1).map(({ datacenter }) => datacenter),
+    given,
+  );
+  const everyEnd = /\r\n|[\n\v\f\r\u001c-\u001e\u0085\u2028\u2029]/;
+  t.equal(file.text.split(everyEnd).length, 11 + 1);
+  // So they were written before.
+  const body = JSON.stringify({ v: 1, event: 'begun', datacenter: 'a\u2028b', previous: '' });
+  const hash = createHash('sha256')
+    .update(`\n${body.slice(0, -1)}`)
+    .digest('hex');
+  t.match(checked(`${body.slice(0, -1)},"link":"${hash}"}\n`), { records: 1, lastLink: hash });
+});
+
 t.test('audit: a record that is being written is told from one that is damaged', async (t) => {
   const { file, trail, settle } = await open();
   for (const operation of ['a', 'b']) trail.record(made(operation));
@@ -98,6 +120,9 @@ t.test('audit: a record that is being written is told from one that is damaged',
     t.match(checkedWith(last.slice(0, length), false).end(), { records: 2, unfinished: 1 });
   }
   t.match(checkedWith(last, false).end(), { records: 3, unfinished: 0 });
+  const behind = checkedWith('what is no record', true);
+  behind.line(last.slice(0, 20), 'line 4', false);
+  t.throws(() => behind.end(), { message: 'line 3: it is no whole record' }, 'the first one');
   const damaged = { message: 'line 3: it is no whole record' };
   t.throws(() => checkedWith(last.slice(0, 20), true).end(), damaged, 'it was ended');
   t.throws(() => checkedWith(last.slice(3), false).end(), damaged, 'no record begins so');
@@ -209,9 +234,16 @@ t.test(
     await settle();
     t.match(trail.figures, { written: 1, lost: 50, isFailing: true });
     t.same(said, ['the audit log cannot be written']);
+    let tries = 0;
+    const { open: reopen } = file;
+    file.open = () => {
+      tries += 1;
+      return reopen.call(file);
+    };
     for (let seconds = 0; seconds < 5; seconds += 1) {
       clock.advance(1_000);
       await settle();
+      t.equal(tries, seconds + 1, 'once a second');
     }
     t.equal(said.length, 1, 'it tries on, and does not say so each time');
     file.isFull = false;
@@ -220,8 +252,46 @@ t.test(
     t.match(trail.figures, { written: 10_001, lost: 50, isFailing: false });
     t.same(said, ['the audit log cannot be written', 'the audit log is written again']);
     t.match(checked(file.text), { lost: 50, torn: 0 });
+    file.isFull = true;
+    tries = 0;
+    for (let each = 0; each < 5; each += 1) {
+      trail.record(made('c'));
+      await settle();
+    }
+    t.equal(tries, 0, 'however many come');
+    t.equal(clock.pendingCount, 1);
+    clock.advance(1_000);
+    await settle();
+    t.equal(tries, 1);
+    tries = 0;
+    await trail.close();
+    t.equal(tries, 1, 'what waits is written, once');
+    clock.advance(60_000);
+    await settle();
+    t.equal(tries, 1, 'and nothing behind that');
   },
 );
+
+t.test('audit: what a disk that hung lost is told in the log when it goes on', async (t) => {
+  const { file, trail, settle } = await open();
+  const { append } = file;
+  let goOn = (): void => undefined;
+  file.append = async (text, isSynced) => {
+    await new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    await append.call(file, text, isSynced);
+  };
+  trail.record(made('a'));
+  await settle();
+  for (let each = 0; each < 10_050; each += 1) trail.record(made('b'));
+  t.match(trail.figures, { lost: 51 });
+  file.append = append;
+  goOn();
+  for (let turn = 0; turn < 100; turn += 1) await settle();
+  t.match(checked(file.text), { records: 10_001, lost: 51 });
+  t.equal(file.records.filter(({ lost }) => lost !== undefined).length, 1, 'once');
+});
 
 t.test('audit: behind half a record the whole one is written once more', async (t) => {
   const { file, clock, trail, settle } = await open();

@@ -101,6 +101,7 @@ t.test(
     await t.rejects(operations.run('policy.create', { draft: { name: 'web' } }, poor));
     await t.rejects(operations.run('token.list', {} as never, poor));
     await t.rejects(operations.run('policy.read', { id: 'x' }, stranger));
+    await t.rejects(operations.run('policy.read', { id: 'x' }, call), { code: 'invalid' });
     await t.rejects(operations.run('policy.create', { draft: { name: 'bad name' } }, call));
     const refused = { outcome: 'refused', error: 'permission-denied', accessorId };
     t.match(await records(), [
@@ -201,6 +202,35 @@ t.test('audit: what a server comes to know while a change is made is in its reco
   ]);
 });
 
+t.test('audit: who is gone behind a change is in its record', async (t) => {
+  let isBehind = false;
+  const { harness, doors, records } = await audited({ isBehind: () => isBehind });
+  const operations = doors.operations({
+    ...harness.operations,
+    answer: async (name, input, by) => {
+      isBehind = true;
+      return await harness.operations.run(name, input, by);
+    },
+  });
+  const root = harness.machine.tokenBySecret(ROOT)!.accessorId;
+  await operations.run('policy.create', { draft: { name: 'web' } }, call);
+  t.match(await records(), [{ accessorId: root, operation: 'policy.create', outcome: 'done' }]);
+});
+
+t.test('audit: strangers are told apart by where they are', async (t) => {
+  const { operations, records } = await audited();
+  const clients = ['10.1.2.3', '10.1.2.4'];
+  for (const secret of [undefined, 'nobody' as never])
+    for (const remoteAddress of clients)
+      await t.rejects(
+        operations.run('token.list', {} as never, { ...call, secret, remoteAddress }),
+      );
+  t.same(
+    (await records()).map(({ client }) => client),
+    [...clients, ...clients],
+  );
+});
+
 t.test('audit: what an object was made from is in the record', async (t) => {
   const { harness, operations, records } = await audited();
   const { accessorId } = await newToken(harness);
@@ -230,6 +260,10 @@ t.test('audit: a refusal says in which namespace something was tried', async (t)
     t.rejects(async () => operations.run('policy.list', { page: {} }, { ...by, ...named }));
   await list({ namespaceParameter: 'other' });
   await list({ namespaceParameter: '', namespaceHeader: '*' });
+  const everywhere = { ...by, namespaceParameter: '', namespaceHeader: '*' };
+  await t.rejects(async () => operations.run('auth-method.list', { page: {} }, everywhere));
+  const login = { authMethod: 'none', bearerToken: 'x', meta: {}, namespace: 'team' };
+  await t.rejects(operations.run('login', login, call));
   await t.rejects(operations.run('token.create', { draft: { namespace: 'default' } }, by));
   const mistyped = operations.run('policy.create', { draft: { namespace: 'No_Name' } }, by);
   await t.rejects(mistyped);
@@ -242,6 +276,11 @@ t.test('audit: a refusal says in which namespace something was tried', async (t)
   const object = { kind: 'token', namespace: 'default' };
   t.same(told, [
     { ...refused, namespace: 'other' },
+    { ...refused, operation: 'auth-method.list', namespace: '*' },
+    {
+      ...{ ...refused, operation: 'login', namespace: undefined },
+      object: { kind: 'auth-method', name: 'none', namespace: 'team' },
+    },
     { ...refused, operation: 'token.create', namespace: undefined, object },
     { ...refused, operation: 'policy.create', namespace: undefined },
     { ...refused, operation: 'token.create', namespace: undefined },
@@ -272,6 +311,13 @@ t.test('audit: no secret is in it, wherever somebody puts one', async (t) => {
     ),
   );
   const bearer = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.c2hvcnQ';
+  await t.rejects(
+    operations.run(
+      'policy.delete',
+      { id: `${secretId}/x` },
+      { ...call, requestId: `Bearer ${secretId}` },
+    ),
+  );
   const misplaced = { authMethod: bearer, bearerToken: 'x', meta: {}, namespace: undefined };
   await t.rejects(operations.run('login', misplaced, call));
   const elsewhere = '7e9b1c8a-0000-4000-8000-00000000abcd';
@@ -279,7 +325,7 @@ t.test('audit: no secret is in it, wherever somebody puts one', async (t) => {
   await operations.run('token.update', { accessorId, draft: { description: 'x' } }, call);
   await operations.run('token.clone', { accessorId, description: 'x', namespace: undefined }, call);
   await operations.run('token.create', { draft: { secretId: elsewhere } }, call);
-  t.equal((await records()).length, 7);
+  t.equal((await records()).length, 8);
   await trail.close();
   for (const secret of [secretId, ROOT, 'nobody may see', bearer, elsewhere])
     t.notMatch(file.text, secret, 'neither a secret nor an id that nobody has');
@@ -291,15 +337,16 @@ t.test('audit: nor in what operators asked for, and nothing that is long', async
   const operator = doors.operator({ run: async () => 'done' } as never);
   const elsewhere = '7e9b1c8a-0000-4000-8000-00000000abcd';
   const blank = [` ${secretId}`, ` ${ROOT}`];
-  const wrong = [secretId, ...blank, ROOT, elsewhere, elsewhere.toUpperCase()];
+  const beside = [`${elsewhere}/clone`, `Bearer ${secretId}`, `"${elsewhere.replaceAll('-', '')}"`];
+  const wrong = [secretId, ...blank, ROOT, elsewhere, elsewhere.toUpperCase(), ...beside];
   for (const id of [...wrong, 'x'.repeat(1_000_000)]) {
     await operator.run('raft-transfer-leader', { id }, call);
     await operator.run('raft-remove-peer', { server: { address: id } }, call);
   }
   await trail.close();
-  t.equal(file.records.length, 1 + 14);
+  t.equal(file.records.length, 1 + 20);
   for (const id of wrong) t.notMatch(file.text, id.trim());
-  t.ok(file.text.length < 15 * 1024, `${file.text.length} characters`);
+  t.ok(file.text.length < 21 * 1024, `${file.text.length} characters`);
 });
 
 t.test('audit: where it is required, nothing is done that is not on disk before', async (t) => {
