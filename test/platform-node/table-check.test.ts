@@ -8,6 +8,7 @@ import type { Kv } from '../../cluster/platform/kv.ts';
 import { databaseFolder, levelFolder } from '../../src/platform-node/disk/files.ts';
 import { openLevelKv } from '../../src/platform-node/disk/level-kv.ts';
 import { TableChecks } from '../../src/platform-node/disk/table-checks.ts';
+import { damagedTables } from '../../src/platform-node/disk/table-files.ts';
 
 t.setTimeout(300_000);
 
@@ -78,6 +79,41 @@ t.test(
       'whole tables are served',
     );
     await kv.close();
+  },
+);
+
+t.test(
+  'table check: no byte of a table is left out, of the filter of its keys neither',
+  async (t) => {
+    const small = databaseFolder(dataFolder, 'small', 0);
+    const options = { folder: small, name: 'small', onFatal: () => t.fail(), tuning: TUNING };
+    const openSmall = () => openLevelKv({ ...options, tableChecks: new TableChecks() });
+    const kv = await openSmall();
+    const keys = Array.from({ length: 64 }, (_, serial) => Uint8Array.of(serial));
+    for (const key of keys) await kv.write([{ type: 'put', key, value: key }]);
+    await kv.close();
+    await (await openSmall()).close();
+    const location = levelFolder(small);
+    const [file = ''] = readdirSync(location).filter((each) => each.endsWith('.ldb'));
+    const bytes = readFileSync(join(location, file));
+    t.ok(
+      bytes.includes('filter.'),
+      'where it says that a key is not there, nobody looks any further',
+    );
+    const found = (spoilt: Uint8Array): boolean => {
+      writeFileSync(join(location, file), spoilt);
+      return damagedTables(location, [file]).length > 0;
+    };
+    const passed = [...bytes.keys()].filter((at) => {
+      const isFooter = at >= bytes.length - 48;
+      return (
+        !isFooter &&
+        !found(Uint8Array.from(bytes, (byte, place) => (place === at ? byte ^ 1 : byte)))
+      );
+    });
+    t.same(passed, [], 'bytes whose damage is not seen');
+    t.notOk(found(bytes));
+    rmSync(small, { recursive: true });
   },
 );
 

@@ -77,9 +77,13 @@ function damageIn(bytes: Buffer): number | undefined {
   const index = meta === undefined ? undefined : handleAt(footer, meta.next);
   const isTable = footer.subarray(-MAGIC.length).equals(MAGIC);
   if (!isTable || meta === undefined || index === undefined) return footerAt;
-  const blocks = isIntact(bytes, index) ? blocksIn(bytes, index) : undefined;
-  if (blocks === undefined) return index.offset;
-  return [...blocks, meta].find((block) => !isIntact(bytes, block))?.offset;
+  for (const block of [index, meta]) {
+    const named = isIntact(bytes, block) ? blocksIn(bytes, block) : undefined;
+    if (named === undefined) return block.offset;
+    const damaged = named.find((each) => !isIntact(bytes, each));
+    if (damaged !== undefined) return damaged.offset;
+  }
+  return undefined;
 }
 
 function isIntact(bytes: Buffer, { offset, size }: BlockHandle): boolean {
@@ -88,7 +92,10 @@ function isIntact(bytes: Buffer, { offset, size }: BlockHandle): boolean {
   return crc32c(bytes, offset, end) === unmaskedCrc(bytes.readUInt32LE(end));
 }
 
-/** The blocks that an index block names. Undefined when it cannot be read, although its checksum fits. */
+/**
+ * The blocks that an index names, or the meta block: filters, by which a key is taken for one that is not there.
+ * Undefined when it cannot be read, although its checksum fits.
+ */
 function blocksIn(bytes: Buffer, index: BlockHandle): readonly BlockHandle[] | undefined {
   const content = contentOf(bytes, index);
   if (content === undefined || content.length < 4) return undefined;
