@@ -19,6 +19,7 @@ import { CallerResolver } from '../rights/caller-resolver.ts';
 import { permissionDenied } from '../rights/permissions.ts';
 import { answeredInTime, WRITE_MAX_MS } from '../writes/answered-in-time.ts';
 import { CATCH_UP_MS } from '../writes/run-write.ts';
+import { untilNotOvertaken } from '../writes/under-way.ts';
 import { MovingPrimary } from './moving-primary.ts';
 import { ANSWER_BY_NAME } from './operator-answers.ts';
 import type {
@@ -199,7 +200,7 @@ class CheckedOperator implements OperatorDoor {
     input: OperatorInput<Name>,
     call: Call,
   ): Promise<OperatorOutput<Name>> {
-    const { clock, group, logger, reign } = this.#deps;
+    const { clock, group, logger, reign, settings } = this.#deps;
     const { right, isOfAll } = OPERATOR_TABLE[name];
     const isChange = right === 'operator:write';
     // Nothing is changed on account of rights that may be of the past.
@@ -216,10 +217,16 @@ class CheckedOperator implements OperatorDoor {
     const act = { name, input: name === 'divergence-take' ? {} : input, by };
     try {
       const answer = async () => ANSWER_BY_NAME[name](around, input);
+      // What is being decided about the caller may have its answer before this has one.
+      const allowed = () =>
+        untilNotOvertaken({ clock, limitMs: settings.leaderWaitMs }, () => {
+          requireAllowed();
+          return answer();
+        });
       // What asks other datacenters has times of its own for each question.
       const limitMs = isOfAll ? MOVE_MAX_MS : WRITE_MAX_MS;
       const inTime = { what: 'change', limitMs } as const;
-      const output = await (isChange ? answeredInTime(clock, inTime, answer) : answer());
+      const output = await (isChange ? answeredInTime(clock, inTime, allowed) : answer());
       if (isChange) logger.info(act, 'operator acted');
       return output;
     } catch (error) {

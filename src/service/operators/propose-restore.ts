@@ -13,13 +13,16 @@ import {
   packedSize,
 } from '../../state/snapshot/snapshot-format.ts';
 import type { ServiceDeps } from '../deps.ts';
+import { untilNotOvertaken } from '../writes/under-way.ts';
 
 /** Of the rows in one command; a single larger row makes a piece of its own. */
 const PIECE_BYTES_MAX = 64 * 1024;
 /** Pieces that are proposed and not answered: others must not wait long behind them. */
 const PIECES_UNDER_WAY_MAX = 4;
 
-type RestoreDeps = Pick<ServiceDeps, 'propose' | 'clock' | 'random' | 'logger'>;
+type RestoreDeps = Pick<ServiceDeps, 'propose' | 'clock' | 'random' | 'logger'> & {
+  readonly settings: Pick<ServiceDeps['settings'], 'leaderWaitMs'>;
+};
 
 interface Restored {
   readonly rows: AsyncIterable<readonly KvRow[]>;
@@ -30,7 +33,7 @@ interface Restored {
 export interface RestoreTerms {
   /** All is proposed under the leadership that the right was asked under. */
   readonly reign: number;
-  /** Throws where the operator may not do it any more. */
+  /** Throws where the operator may not do it any more, and Overtaken while that is being decided. */
   readonly requireAllowed: () => void;
 }
 
@@ -47,8 +50,13 @@ export async function proposeRestore(
     const sent = await sendPieces(rows, (number, piece) =>
       propose({ type: 'restore.chunk', id, number, rows: piece }),
     );
-    requireAllowed();
-    const outcome = await propose({ type: 'restore.commit', id, metaRow, ...sent });
+    const outcome = await untilNotOvertaken(
+      { clock: deps.clock, limitMs: deps.settings.leaderWaitMs },
+      () => {
+        requireAllowed();
+        return propose({ type: 'restore.commit', id, metaRow, ...sent });
+      },
+    );
     return outcome.kind === 'applied' ? outcome.index : 0;
   } catch (error) {
     await abandon(deps, () => propose({ type: 'restore.abandon', id }));

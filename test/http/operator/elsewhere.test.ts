@@ -167,6 +167,35 @@ t.test('a change: needs the barrier even where the request is stale', async (t) 
   const { status } = await tell(server, 'service', { ask: `${PEER}?id=${IDS.two}&stale` });
   t.equal(status, 503);
   t.same(server.group.acts, []);
+  await t.rejects(server.operator.beginRestore({ ...CALL, consistency: 'stale' }), {
+    code: 'unavailable',
+  });
+  t.same(server.archives.events, [], 'a restore, too');
+});
+
+t.test('a server that does not lead does nothing that others ask of the leader', async (t) => {
+  const server = await operatorServer();
+  server.contact = { isLeader: false, knownLeader: true, lastContactMs: 0 };
+  const { operator } = server;
+  const asked = [
+    operator.runForOther('raft-transfer-leader', { id: undefined }, CALL),
+    operator.beginRestoreForOther(CALL),
+  ];
+  for (const each of await Promise.allSettled<unknown>(asked))
+    t.ok(each.status === 'rejected' && each.reason instanceof LeaderAway);
+  t.same([server.group.acts, server.archives.events], [[], []]);
+});
+
+t.test('another datacenter has nothing done to the group of this one', async (t) => {
+  const { operator, group } = await operatorServer();
+  for (const name of ['raft-transfer-leader', 'autopilot-configuration'] as const)
+    await t.rejects(async () => operator.runForDatacenter(name, { id: undefined }, CALL), {
+      code: 'unavailable',
+    });
+  t.same(group.acts, []);
+  const named = { ...CALL, datacenter: 'dc2' };
+  t.match(await operator.runForDatacenter('primary', {}, named), { datacenter: 'dc1' });
+  t.match(await operator.run('primary', {}, { ...CALL, datacenter: '' }), { datacenter: 'dc1' });
 });
 
 const PRIMARY = 'PUT /operator/primary';

@@ -90,6 +90,23 @@ t.test('while ACLs are off everybody is an operator', async (t) => {
   }
 });
 
+t.test('rights: whoever loses one in that moment changes nothing of the group', async (t) => {
+  const { operator, harness, group } = await operatorServer();
+  const id = await newPolicy(harness, 'admin', 'operator = "write"');
+  const { secretId: secret } = await newToken(harness, { policies: [{ id }] });
+  const { proposals } = harness;
+  const taken = harness.run('policy.update', { id, draft: { name: 'admin', rules: '' } });
+  while (harness.proposals === proposals) await Promise.resolve();
+  const moved = operator.runForOther(
+    'raft-transfer-leader',
+    { id: undefined },
+    { ...CALL, secret },
+  );
+  t.match(await refusalOf(moved), /^permission-denied: .* lacks permission 'operator:write'/);
+  await taken;
+  t.same(group.acts, []);
+});
+
 t.test('divergence: is not made anew by whoever loses the right in that moment', async (t) => {
   const { entry } = await entryOfToken({
     ...{ accessorId: uuidNumbered(901), secretId: uuidNumbered(902) },

@@ -16,6 +16,7 @@ import { reapOnce } from '../../../src/service/duties/duties.ts';
 import { RequestAges } from '../../../src/service/duties/request-ages.ts';
 import { VoidTokenRounds } from '../../../src/service/duties/void-token-rounds.ts';
 import { openArchives } from '../../../src/service/operators/archives.ts';
+import { Overtaken } from '../../../src/service/writes/under-way.ts';
 import { inspectArchive } from '../../../src/state/archive/archive-reader.ts';
 import type { Change, ChangeOf, Command } from '../../../src/state/commands/commands.ts';
 import type { Outcome } from '../../../src/state/commands/outcome.ts';
@@ -548,6 +549,34 @@ t.test('restore: a leader that is lost on the way leaves nothing behind', async 
   leader.clock.advance(1);
   await duties();
   test.equal(leader.machine.restoreUnderWay(), undefined, 'its leader drops it after a while');
+});
+
+t.test('restore: waits for the end of what is decided about its operator', async (test) => {
+  const archive = await archived(await furnished());
+  for (const refusal of [undefined, new AclError('permission-denied', 'the right is gone')]) {
+    const group = new Group();
+    await group.one(BUILTINS);
+    let end = (): void => undefined;
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    let isOver = false;
+    const asked: boolean[] = [];
+    const restored = restore(group.archives, archive, () => {
+      asked.push(isOver);
+      setImmediate(() => {
+        isOver = true;
+        end();
+      });
+      if (!isOver) throw new Overtaken(ended);
+      if (refusal !== undefined) throw refusal;
+    });
+    if (refusal === undefined) await restored;
+    else await test.rejects(restored, { message: 'the right is gone' });
+    test.same(asked, [false, true], 'it is asked once more');
+    test.equal(group.leader.machine.restoreUnderWay(), undefined);
+    await swept(group.leader);
+  }
 });
 
 t.test('restore: nobody is answered by rights or names of the state before', async (test) => {

@@ -68,7 +68,11 @@ export function openAt(
     random: new FakeRandom(),
     logger,
     metrics: { count: () => undefined },
-    settings: { datacenter: 'dc1', initialManagementSecret: undefined } as never,
+    settings: {
+      datacenter: 'dc1',
+      initialManagementSecret: undefined,
+      leaderWaitMs: 7_000,
+    } as never,
     clusterId: () => 'a-cluster',
     release: '1.2.3',
   });
@@ -136,8 +140,12 @@ export async function archived({ machine, clock }: Server): Promise<Uint8Array> 
 
 export const nobodyMinds = (): void => undefined;
 
-export async function restore(archives: Archives, archive: Uint8Array): Promise<number> {
-  const intake = await archives.beginRestore(nobodyMinds);
+export async function restore(
+  archives: Archives,
+  archive: Uint8Array,
+  requireAllowed: () => void = nobodyMinds,
+): Promise<number> {
+  const intake = await archives.beginRestore(requireAllowed);
   try {
     for (let at = 0; at < archive.length; at += 10_007) {
       await intake.add(archive.subarray(at, at + 10_007));
