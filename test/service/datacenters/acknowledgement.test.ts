@@ -58,6 +58,8 @@ t.test('acknowledgement: as many as were asked for, or it is said', async (t) =>
   reached = 'majority';
   t.equal((await policy('d', { ack: 'majority' })).meta.ack, 'majority');
   t.same(asked, ['all 70', 'majority 5000', 'majority 5000']);
+  await policy('f', { ack: 'majority', ackTimeoutMs: 3_600_000 });
+  t.equal(asked.at(-1), 'majority 600000', 'nobody waits longer');
   names.pop();
   const kept = (await policy('e', {})).value.policy.id;
   const alone = await primary.run('policy.delete', { id: kept });
