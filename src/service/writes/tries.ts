@@ -1,6 +1,7 @@
 // What is known of the tries of a write: which may be made again, and what is told when the last one failed.
 
 import { AclError } from '../../acl/error.ts';
+import { isGiven } from '../../acl/values/given.ts';
 import type { ServiceDeps } from '../deps.ts';
 import type { Asked, OperationInput, OperationName } from '../operations.ts';
 import type { WriteResult } from '../views.ts';
@@ -14,9 +15,8 @@ export function repeatableOf<Name extends OperationName>(
   // A bootstrap with a secret gives the same answer again; it knows no request ids.
   if (write.name === 'bootstrap') {
     const { secret } = write.input as OperationInput<'bootstrap'>;
-    return secret === undefined || secret === ''
-      ? { ...write, input: { secret: random.uuid() } as OperationInput<Name> }
-      : write;
+    if (isGiven(secret)) return write;
+    return { ...write, input: { secret: random.uuid() } as OperationInput<Name> };
   }
   if (hasId(write)) return write;
   return { ...write, call: { ...write.call, requestId: requestIdOfServer(random) } };
@@ -24,8 +24,8 @@ export function repeatableOf<Name extends OperationName>(
 
 /** Whether a second try of the same write changes nothing when the first took effect. */
 export function hasId({ name, input, call }: Asked<OperationName>): boolean {
-  if (name === 'bootstrap') return (input as OperationInput<'bootstrap'>).secret !== undefined;
-  return call.requestId !== undefined && call.requestId !== '';
+  if (name === 'bootstrap') return isGiven((input as OperationInput<'bootstrap'>).secret);
+  return isGiven(call.requestId);
 }
 
 export function isUnknown(error: unknown): error is AclError {
