@@ -24,6 +24,7 @@ import {
 import { NodeHttpsClient } from '../../src/platform-node/net/https-client.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { trustWhoever } from '../support/trust-whoever.ts';
 import { CLAIMS, discovery, EC, makeKey, RSA, sign, TLS } from './identity-provider.ts';
 import { authMethod, START_MS, startLoopback, testSurroundings } from './loopback.ts';
 
@@ -118,6 +119,22 @@ t.test('jwt: TLS to the key server is checked against the given CA', async (t) =
     });
   }
   t.equal(server.seen.length, 0);
+});
+
+t.test('http client: no variable of the environment has it trust whoever answers', async (t) => {
+  const server = await startLoopback(t, TLS);
+  server.reply = () => ({ body: 'x' });
+  trustWhoever(t);
+  const asked = {
+    method: 'GET',
+    url: server.url,
+    headers: {},
+    timeoutMs: 5000,
+    maxBytes: 100,
+  } as const;
+  for (const caPem of [undefined, selfSigned().cert]) {
+    await t.rejects(new NodeHttpsClient().request({ ...asked, caPem }), { message: /CERT/ });
+  }
 });
 
 t.test('http client: a Host header does not change whom TLS trusts', async (t) => {

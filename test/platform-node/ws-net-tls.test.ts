@@ -7,6 +7,7 @@ import type { Net } from '../../cluster/platform/net.ts';
 import { certificateFault } from '../../src/platform-node/net/tls-files.ts';
 import { certify } from '../support/certificates.ts';
 import { RenewableTls } from '../support/renewable-tls.ts';
+import { trustWhoever } from '../support/trust-whoever.ts';
 import {
   AUTHORITY,
   closed,
@@ -162,6 +163,12 @@ t.test('ws-net: a dialled node must show a certificate that is trusted', async (
   await test.rejects(
     withoutAuthority.dial(own.listening.address, { timeoutMs: TIMEOUT_MS }),
     /unable to verify|certificate/,
+  );
+  trustWhoever(test);
+  await test.rejects(
+    netWith(MUTUAL).dial(foreign.listening.address, { timeoutMs: TIMEOUT_MS }),
+    /unable to verify|certificate/,
+    'whatever the environment says',
   );
   const plain = await listen(test);
   await test.rejects(

@@ -14,6 +14,7 @@ import {
   type HttpsRequest,
   type HttpsResponse,
 } from '../../auth-methods/outside/https-client.ts';
+import { CERTIFICATES_CHECKED } from './tls-context.ts';
 
 const HEADER_BYTES_MAX = 32 * 1024;
 /** Of the certificates that are kept read, in UTF-16 units. */
@@ -50,8 +51,9 @@ export class NodeHttpsClient implements HttpsClient {
   #tlsOptions({ hostname }: URL, caPem: string | undefined): TlsOptions {
     const host = hostname.replace(/^\[|\]$/g, '');
     const servername = isIP(host) === 0 ? host : '';
-    if (caPem === undefined) return { servername, ...TLS_VERSION_MIN };
-    return { servername, secureContext: this.#contextOf(caPem) };
+    const checked = { servername, ...CERTIFICATES_CHECKED };
+    if (caPem === undefined) return { ...checked, ...TLS_VERSION_MIN };
+    return { ...checked, secureContext: this.#contextOf(caPem) };
   }
 
   #contextOf(caPem: string): SecureContext {
@@ -63,7 +65,10 @@ export class NodeHttpsClient implements HttpsClient {
   }
 }
 
-type TlsOptions = Pick<ConnectionOptions, 'servername' | 'secureContext' | 'minVersion'>;
+type TlsOptions = Pick<
+  ConnectionOptions,
+  'servername' | 'secureContext' | 'minVersion' | 'rejectUnauthorized'
+>;
 
 interface Way {
   readonly url: URL;

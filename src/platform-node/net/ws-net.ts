@@ -27,7 +27,7 @@ import {
 import type { TlsInUse, TlsTexts } from '../../../cluster/platform/tls-in-use.ts';
 import { RefusalLog } from '../../../cluster/transport/handshake/refusal-log.ts';
 import { STRANGERS_MAX, StrangerSockets } from './stranger-sockets.ts';
-import { tlsContextOf } from './tls-context.ts';
+import { CERTIFICATES_CHECKED, tlsContextOf } from './tls-context.ts';
 import { certificateFault } from './tls-files.ts';
 import { WsConn } from './ws-conn.ts';
 
@@ -243,7 +243,7 @@ function dialFault(error: ClientError, tls: TlsTexts | undefined): Error {
 }
 
 function tlsToDial(tls: TlsTexts): WebSocket.ClientOptions {
-  const own = contextOf(tls);
+  const own = { ...contextOf(tls), ...CERTIFICATES_CHECKED };
   return tls.ca === undefined ? own : { ...own, checkServerIdentity: hasNoObjection };
 }
 
