@@ -1,13 +1,7 @@
-// Prints rules as HCL text. What it prints parses back to the same rules, whatever the labels hold;
+// Prints single rules as HCL text. What it prints parses back to the same rules, whatever the labels hold;
 // only places differ.
 
-import type { FlatRule, NamedRule, NamespaceBlock, RuleGroup, RuleSet } from './rule-set.ts';
-
-/** HCL text of a rule set, a block after the other, in the order flat, named, namespaces. */
-export function renderRules(rules: RuleSet): string {
-  const parts = [...renderGroup(rules), ...rules.namespaces.map(renderNamespace)];
-  return parts.map((part) => `${part}\n`).join('');
-}
+import type { FlatRule, NamedRule, NamespaceBlock } from './rule-set.ts';
 
 /** `acl = "read"`. */
 export function renderFlatRule(rule: FlatRule): string {
@@ -23,25 +17,12 @@ export function renderNamedRule(rule: NamedRule): string {
 
 /** The block's own policy and nothing of what it holds. */
 export function renderNamespacePolicy(block: NamespaceBlock): string {
-  return `${keywordOf('namespace', block)} { ${policyOf(block).join('')} }`;
+  return renderInNamespace(block, block.level === undefined ? '' : `policy = "${block.level}"`);
 }
 
 /** A rule as it stands inside a namespace block. */
 export function renderInNamespace(block: NamespaceBlock, rule: string): string {
   return `${keywordOf('namespace', block)} { ${rule} }`;
-}
-
-function renderNamespace(block: NamespaceBlock): string {
-  const inner = [...policyOf(block), ...renderGroup(block)].map((line) => `  ${line}\n`);
-  return `${keywordOf('namespace', block)} {\n${inner.join('')}}`;
-}
-
-function renderGroup(group: RuleGroup): readonly string[] {
-  return [...group.flat.map(renderFlatRule), ...group.named.map(renderNamedRule)];
-}
-
-function policyOf(block: NamespaceBlock): readonly string[] {
-  return block.level === undefined ? [] : [`policy = "${block.level}"`];
 }
 
 function keywordOf(

@@ -1,6 +1,7 @@
 // Where an audit log lies: who may read it, what it is called when it is full, and where a look at its end begins.
 
 import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { RotatingFile } from '../../src/platform-node/disk/audit-file.ts';
@@ -47,6 +48,31 @@ t.test('audit file: put aside under numbers, and the oldest goes', async (t) => 
   t.equal(await none.endOfAside(), '', 'what is there is not its own');
   t.equal(readFileSync(path, 'utf8'), '', 'or none is kept');
   await none.close();
+});
+
+t.test('audit file: what is synced is there under its name, too', async (t) => {
+  const folder = temporaryFolder(t);
+  const handle = await open(folder);
+  await handle.close();
+  const handles = Object.getPrototypeOf(handle) as Pick<FileHandle, 'sync'>;
+  const { sync } = handles;
+  t.teardown(() => Object.assign(handles, { sync }));
+  let flushedCount = 0;
+  handles.sync = async function (this: FileHandle): Promise<void> {
+    if ((await this.stat()).isDirectory()) flushedCount += 1;
+    await sync.call(this);
+  };
+  const file = new RotatingFile(join(folder, 'audit.log'), 2);
+  t.teardown(() => file.close());
+  await file.open();
+  await file.append('a', false);
+  t.equal(flushedCount, 0, 'nobody asked for it');
+  for (const expected of [1, 2, 3]) {
+    for (const text of ['b', 'c']) await file.append(text, true);
+    t.equal(flushedCount, expected, 'once for each file');
+    if (expected === 1) await file.rotate();
+    else await file.open();
+  }
 });
 
 t.test('audit file: goes on under its name when somebody has moved it away', async (t) => {

@@ -3,6 +3,7 @@
 
 import { constants } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { AuditFile } from '../../audit/audit-trail.ts';
 import { lockFolder } from './folder-lock.ts';
 
@@ -17,6 +18,8 @@ export class RotatingFile implements AuditFile {
   #handle: FileHandle | undefined;
   #letGo: (() => Promise<void>) | undefined;
   #sizeBytes = 0;
+  /** Whether a power cut leaves the file under its name: when it is opened it may just have been made. */
+  #isNameOnDisk = false;
 
   constructor(path: string, keptMax: number) {
     this.#path = path;
@@ -35,6 +38,7 @@ export class RotatingFile implements AuditFile {
     const stat = await handle.stat();
     // Beside a device or a pipe there is no place for one.
     if (stat.isFile()) await this.#lock();
+    this.#isNameOnDisk = !stat.isFile();
     this.#sizeBytes = stat.size;
     return tailOf(handle, this.#sizeBytes);
   }
@@ -53,7 +57,11 @@ export class RotatingFile implements AuditFile {
     const handle = this.#opened();
     await handle.appendFile(text);
     this.#sizeBytes += Buffer.byteLength(text);
-    if (isSynced) await handle.datasync();
+    if (!isSynced) return;
+    await handle.datasync();
+    if (this.#isNameOnDisk) return;
+    await flushed(dirname(this.#path));
+    this.#isNameOnDisk = true;
   }
 
   async rotate(): Promise<void> {
@@ -89,6 +97,16 @@ export class RotatingFile implements AuditFile {
   #opened(): FileHandle {
     if (this.#handle === undefined) throw new Error(`${this.#path} is not open`);
     return this.#handle;
+  }
+}
+
+/** Names that were given in the folder are on the disk. */
+async function flushed(folder: string): Promise<void> {
+  const handle = await open(folder);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }
 
