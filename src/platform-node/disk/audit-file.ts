@@ -5,6 +5,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { AuditFile } from '../../audit/audit-trail.ts';
+import { folderFlushed } from './durable-files.ts';
 import { lockFolder } from './folder-lock.ts';
 
 /** More than two records, however long. */
@@ -60,7 +61,7 @@ export class RotatingFile implements AuditFile {
     if (!isSynced) return;
     await handle.datasync();
     if (this.#isNameOnDisk) return;
-    await flushed(dirname(this.#path));
+    await folderFlushed(dirname(this.#path));
     this.#isNameOnDisk = true;
   }
 
@@ -97,16 +98,6 @@ export class RotatingFile implements AuditFile {
   #opened(): FileHandle {
     if (this.#handle === undefined) throw new Error(`${this.#path} is not open`);
     return this.#handle;
-  }
-}
-
-/** Names that were given in the folder are on the disk. */
-async function flushed(folder: string): Promise<void> {
-  const handle = await open(folder);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }
 

@@ -11,6 +11,7 @@ import {
   statSync,
   writeSync,
 } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** Makes the folder and those above it when they are missing; only its owner may look inside. */
@@ -45,5 +46,15 @@ export function flushFolder(path: string): void {
     fsyncSync(directory);
   } finally {
     closeSync(directory);
+  }
+}
+
+/** The same, beside whatever else the process does meanwhile. */
+export async function folderFlushed(path: string): Promise<void> {
+  const directory = await open(path);
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
   }
 }

@@ -26,11 +26,13 @@ export function lostReignText(lost: LostReign): string {
   const most = must(ahead[0], 'somebody who has more');
   // Where nobody but a witness has it, the primary itself takes it back.
   const next = ahead.find((each) => !isWitness(each.datacenter))?.datacenter ?? datacenter;
+  const [how, why] = isVoter(next)
+    ? ['--election', '']
+    : ['--force …', `: no voter of that day knows ${next} as one, and promises it anything`];
   return (
     `${most.datacenter} has ${hasText(most)}, and ${datacenter}, which wrote that, ends at ` +
     `${placeText(head)}: its data folders are of an earlier day. ` +
-    `\`conclave operator promote ${next} ${isVoter(next) ? '--election' : '--force …'}\`, asked at ${next}, ` +
-    `goes on with what is there${isVoter(next) ? '' : `: no voter of that day knows ${next} as one, and promises it anything`}`
+    `\`conclave operator promote ${next} ${how}\`, asked at ${next}, goes on with what is there${why}`
   );
 }
 
