@@ -4,15 +4,15 @@
 import { MARKS } from './checks/federation/federation-checks.ts';
 import { MARKS as STAGE_MARKS } from './run/datacenters-stage.ts';
 import type { SubjectName } from './run/run-options.ts';
-import { MARKS as ARCHIVE_MARKS } from './workload/datacenters/archive-keeper.ts';
-import { MARKS as COPY_MARKS } from './workload/datacenters/copy-keeper.ts';
-import { MARKS as KEEPER_MARKS } from './workload/datacenters/datacenter-keeper.ts';
 import { MARKS as CLIENT_MARKS } from './workload/datacenters/datacenters-workload.ts';
-import { MARKS as FORK_MARKS } from './workload/datacenters/fork-keeper.ts';
-import { MARKS as SESSION_MARKS } from './workload/datacenters/global-sessions.ts';
-import { MARKS as LEVEL_MARKS } from './workload/datacenters/level-operator.ts';
-import { MARKS as PAIR_MARKS } from './workload/datacenters/pair-keeper.ts';
-import { MARKS as MOVER_MARKS } from './workload/datacenters/primary-mover.ts';
+import { MARKS as SESSION_MARKS } from './workload/datacenters/global/global-sessions.ts';
+import { MARKS as ARCHIVE_MARKS } from './workload/datacenters/operators/archive-keeper.ts';
+import { MARKS as COPY_MARKS } from './workload/datacenters/operators/copy-keeper.ts';
+import { MARKS as KEEPER_MARKS } from './workload/datacenters/operators/datacenter-keeper.ts';
+import { MARKS as FORK_MARKS } from './workload/datacenters/operators/fork-keeper.ts';
+import { MARKS as LEVEL_MARKS } from './workload/datacenters/operators/level-operator.ts';
+import { MARKS as PAIR_MARKS } from './workload/datacenters/operators/pair-keeper.ts';
+import { MARKS as MOVER_MARKS } from './workload/datacenters/operators/primary-mover.ts';
 
 const RAFT = [
   'became-leader',

@@ -6,7 +6,7 @@ import type { Site } from '../../run/site.ts';
 import type { HttpQuestion, LiveServer } from '../../subject/node-subject.ts';
 import type { SimHost } from '../../world/sim-host.ts';
 import { type Came, cameFrom } from '../came.ts';
-import type { Asked } from './global-history.ts';
+import type { Asked } from './global/global-history.ts';
 
 export interface AskingOptions {
   readonly group: SimGroup;

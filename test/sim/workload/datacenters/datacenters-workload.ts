@@ -24,9 +24,6 @@ import { ClientLoop, triedUntil } from '../client-loop.ts';
 import { drawWeighted } from '../draw-weighted.ts';
 import type { Workload } from '../workload.ts';
 import { Asking } from './asking.ts';
-import { ChangedLinks } from './changed-links.ts';
-import { ChangedTokenClients } from './changed-token-clients.ts';
-import { ChangedTokens } from './changed-tokens.ts';
 import {
   DEPUTIES,
   DEPUTY_TARGETS,
@@ -35,18 +32,21 @@ import {
   judgeDeputies,
   localTokenOf,
   rootsOf,
-} from './deputies.ts';
-import type { ForkKeeper } from './fork-keeper.ts';
-import type { GlobalConsistency } from './global-history.ts';
-import { GlobalJudge } from './global-judge.ts';
-import { type Client, GlobalSessions } from './global-sessions.ts';
-import { clearingOf, GRANT_TARGETS, GRANTS } from './grants.ts';
-import { LocalRightClients } from './local-right-clients.ts';
-import { localRootsOf } from './local-rights.ts';
-import { type ArchivedTokens, LocalTokens } from './local-tokens.ts';
+} from './global/deputies.ts';
+import type { GlobalConsistency } from './global/global-history.ts';
+import { GlobalJudge } from './global/global-judge.ts';
+import { type Client, GlobalSessions } from './global/global-sessions.ts';
+import { clearingOf, GRANT_TARGETS, GRANTS } from './global/grants.ts';
+import { ChangedLinks } from './local/changed-links.ts';
+import { ChangedTokenClients } from './local/changed-token-clients.ts';
+import { ChangedTokens } from './local/changed-tokens.ts';
+import { LocalRightClients } from './local/local-right-clients.ts';
+import { localRootsOf } from './local/local-rights.ts';
+import { type ArchivedTokens, LocalTokens } from './local/local-tokens.ts';
+import { HOMES, Tenants } from './local/tenants.ts';
 import { LOGIN_METHODS, Logins } from './logins.ts';
 import { Losses } from './losses.ts';
-import { HOMES, Tenants } from './tenants.ts';
+import type { ForkKeeper } from './operators/fork-keeper.ts';
 
 export type DatacentersOperation =
   | 'create'

@@ -1,8 +1,14 @@
 // What local tokens that are changed link to: policies and roles, some of which count in one datacenter alone, in
 // `default` and in a namespace that has objects of the same names; and identities of their own.
 
-import type { Stream } from '../../world/stream.ts';
-import { namespaceTarget, policyNamed, roleNamed, SERVICE, type Target } from '../acl-requests.ts';
+import type { Stream } from '../../../world/stream.ts';
+import {
+  namespaceTarget,
+  policyNamed,
+  roleNamed,
+  SERVICE,
+  type Target,
+} from '../../acl-requests.ts';
 
 /** The first one has objects, the other one none. */
 export const CHANGED_HOMES = [namespaceTarget('c1'), namespaceTarget('c2')] as const;

@@ -2,15 +2,15 @@
 // void where the end of its namespace can be read, whether a later namespace has its name or not, and leave the
 // disks of its datacenter in the end.
 
-import { canarySecret, canaryText } from '../../checks/federation/canaries.ts';
-import type { Applied } from '../../checks/shadow.ts';
-import type { Violations } from '../../checks/violations.ts';
-import { type HttpQuestion, MANAGEMENT_SECRET } from '../../subject/node-subject.ts';
-import type { SimHost } from '../../world/sim-host.ts';
-import type { Stream } from '../../world/stream.ts';
-import { namespaceTarget, type Target, type TenantTarget } from '../acl-requests.ts';
-import type { Came } from '../came.ts';
-import type { Losses } from './losses.ts';
+import { canarySecret, canaryText } from '../../../checks/federation/canaries.ts';
+import type { Applied } from '../../../checks/shadow.ts';
+import type { Violations } from '../../../checks/violations.ts';
+import { type HttpQuestion, MANAGEMENT_SECRET } from '../../../subject/node-subject.ts';
+import type { SimHost } from '../../../world/sim-host.ts';
+import type { Stream } from '../../../world/stream.ts';
+import { namespaceTarget, type Target, type TenantTarget } from '../../acl-requests.ts';
+import type { Came } from '../../came.ts';
+import type { Losses } from '../losses.ts';
 
 /** The namespaces of a run. */
 export const HOMES: readonly Extract<Target, { readonly kind: 'namespace' }>[] = [

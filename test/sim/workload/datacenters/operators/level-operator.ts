@@ -3,11 +3,15 @@
 // upgraded, one after the other, and whoever is gone for good and holds the level back is removed; or replaced,
 // where nothing has come to the datacenter yet: then no token is known there by which anybody could be removed.
 
-import type { SimGroup } from '../../run/sim-group.ts';
-import { isInOlderLife } from '../../subject/datacenters-subject.ts';
-import { type HttpAnswer, type LiveServer, MANAGEMENT_SECRET } from '../../subject/node-subject.ts';
-import type { SimHost } from '../../world/sim-host.ts';
-import type { World } from '../../world/world.ts';
+import type { SimGroup } from '../../../run/sim-group.ts';
+import { isInOlderLife } from '../../../subject/datacenters-subject.ts';
+import {
+  type HttpAnswer,
+  type LiveServer,
+  MANAGEMENT_SECRET,
+} from '../../../subject/node-subject.ts';
+import type { SimHost } from '../../../world/sim-host.ts';
+import type { World } from '../../../world/world.ts';
 
 export interface LevelOperatorOptions {
   readonly world: World;

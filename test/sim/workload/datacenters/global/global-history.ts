@@ -1,7 +1,7 @@
 // What clients of several datacenters asked, and what they were told.
 
-import type { AckLevel } from '../../../../src/service/call.ts';
-import type { HttpAnswer } from '../../subject/node-subject.ts';
+import type { AckLevel } from '../../../../../src/service/call.ts';
+import type { HttpAnswer } from '../../../subject/node-subject.ts';
 import type {
   ChangedTarget,
   LocalRightTarget,
@@ -9,8 +9,8 @@ import type {
   RightTarget,
   Target,
   TenantTarget,
-} from '../acl-requests.ts';
-import type { ObjectInput, ObjectOutput } from '../object-model.ts';
+} from '../../acl-requests.ts';
+import type { ObjectInput, ObjectOutput } from '../../object-model.ts';
 
 /** A place in the global log, as answers tell it. */
 export interface Place {

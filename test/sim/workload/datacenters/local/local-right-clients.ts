@@ -1,12 +1,13 @@
 // How clients come to tokens of one datacenter, or of a login, that link to what all share, and ask what these may do,
 // often right behind a change of that.
 
-import type { SimHost } from '../../world/sim-host.ts';
-import type { World } from '../../world/world.ts';
-import type { LocalRightTarget } from '../acl-requests.ts';
-import { triedUntil } from '../client-loop.ts';
-import type { GlobalConsistency } from './global-history.ts';
-import type { Client, GlobalSessions } from './global-sessions.ts';
+import type { SimHost } from '../../../world/sim-host.ts';
+import type { World } from '../../../world/world.ts';
+import type { LocalRightTarget } from '../../acl-requests.ts';
+import { triedUntil } from '../../client-loop.ts';
+import type { GlobalConsistency } from '../global/global-history.ts';
+import type { Client, GlobalSessions } from '../global/global-sessions.ts';
+import { Logins, type LoginsOptions } from '../logins.ts';
 import {
   drawBinding,
   hasNoLinks,
@@ -14,7 +15,6 @@ import {
   LocalRights,
   type LocalRightsOptions,
 } from './local-rights.ts';
-import { Logins, type LoginsOptions } from './logins.ts';
 
 /** In a row. */
 const CHANGES_MAX = 4;

@@ -1,8 +1,8 @@
 // A local token that is changed: what is known of it, and how requests and answers tell that.
 
-import type { Stream } from '../../world/stream.ts';
-import type { Links } from '../acl-requests.ts';
-import { linksOf } from './logins.ts';
+import type { Stream } from '../../../world/stream.ts';
+import type { Links } from '../../acl-requests.ts';
+import { linksOf } from '../logins.ts';
 
 /** What one is from one change to the next. */
 export interface Held {

@@ -2,19 +2,21 @@
 // and go: what each is at every moment, by what was answered. What was acknowledged is there until it is changed again,
 // deleted, or void; what was deleted never comes back, and neither does what an earlier version could do.
 
-import { canarySecret, canaryText } from '../../checks/federation/canaries.ts';
-import type { Applied } from '../../checks/shadow.ts';
-import type { Violations } from '../../checks/violations.ts';
-import { siteName } from '../../subject/datacenters-subject.ts';
+import { canarySecret, canaryText } from '../../../checks/federation/canaries.ts';
+import type { Applied } from '../../../checks/shadow.ts';
+import type { Violations } from '../../../checks/violations.ts';
+import { siteName } from '../../../subject/datacenters-subject.ts';
 import {
   type HttpAnswer,
   type HttpQuestion,
   MANAGEMENT_SECRET,
-} from '../../subject/node-subject.ts';
-import type { SimHost } from '../../world/sim-host.ts';
-import type { Stream } from '../../world/stream.ts';
-import type { ChangedTarget, LocalRightTarget, RightAbout } from '../acl-requests.ts';
-import type { Came } from '../came.ts';
+} from '../../../subject/node-subject.ts';
+import type { SimHost } from '../../../world/sim-host.ts';
+import type { Stream } from '../../../world/stream.ts';
+import type { ChangedTarget, LocalRightTarget, RightAbout } from '../../acl-requests.ts';
+import type { Came } from '../../came.ts';
+import type { Shown } from '../logins.ts';
+import type { Losses } from '../losses.ts';
 import type { DrawnLinks } from './changed-links.ts';
 import {
   type ArchivedChanges,
@@ -30,8 +32,6 @@ import {
   pathOf,
   type TokenText,
 } from './changed-token.ts';
-import type { Shown } from './logins.ts';
-import type { Losses } from './losses.ts';
 
 export interface ChangedTokensOptions {
   /** Keys of all that they may link to. */

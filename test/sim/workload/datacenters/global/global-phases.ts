@@ -1,28 +1,28 @@
 // What each object was at each place of one chain of the global log, told by the effects of its entries.
 
-import type { AuthMethod } from '../../../../src/acl/auth-method.ts';
-import { DEFAULT_NAMESPACE } from '../../../../src/acl/ids.ts';
-import type { Policy } from '../../../../src/acl/policy.ts';
-import { decodeRecord } from '../../../../src/state/rows/layout/record-codec.ts';
+import type { AuthMethod } from '../../../../../src/acl/auth-method.ts';
+import { DEFAULT_NAMESPACE } from '../../../../../src/acl/ids.ts';
+import type { Policy } from '../../../../../src/acl/policy.ts';
+import { decodeRecord } from '../../../../../src/state/rows/layout/record-codec.ts';
 import {
   AUTH_METHODS,
   NAMESPACES,
   POLICIES,
   ROLES,
   TOKENS,
-} from '../../../../src/state/rows/objects/objects.ts';
-import { ROW } from '../../../../src/state/rows/tables.ts';
-import type { KnownEntry } from '../../checks/federation/global-chain.ts';
-import { bytesOf, textOf } from '../../world/key-text.ts';
-import { SortedRows } from '../../world/sorted-rows.ts';
+} from '../../../../../src/state/rows/objects/objects.ts';
+import { ROW } from '../../../../../src/state/rows/tables.ts';
+import type { KnownEntry } from '../../../checks/federation/global-chain.ts';
+import { bytesOf, textOf } from '../../../world/key-text.ts';
+import { SortedRows } from '../../../world/sorted-rows.ts';
 import {
   type ChangedTarget,
   type LoginTarget,
   nameWithin,
   type Target,
   type TenantTarget,
-} from '../acl-requests.ts';
-import type { Version } from '../object-model.ts';
+} from '../../acl-requests.ts';
+import type { Version } from '../../object-model.ts';
 import type { ReadTarget } from './global-history.ts';
 import { GlobalRights } from './global-rights.ts';
 

@@ -2,26 +2,26 @@
 // the time before a global log began. It is made of one that was: with another place, other indexes, other ids of
 // policies and roles, without some objects, and without all that is local or came of logins.
 
-import type { KvRow } from '../../../../cluster/platform/kv.ts';
-import type { Namespace } from '../../../../src/acl/namespace.ts';
-import type { Role } from '../../../../src/acl/role.ts';
-import type { Token } from '../../../../src/acl/token.ts';
-import { FIRST_LEVEL } from '../../../../src/state/commands/feature-levels.ts';
+import type { KvRow } from '../../../../../cluster/platform/kv.ts';
+import type { Namespace } from '../../../../../src/acl/namespace.ts';
+import type { Role } from '../../../../../src/acl/role.ts';
+import type { Token } from '../../../../../src/acl/token.ts';
+import { FIRST_LEVEL } from '../../../../../src/state/commands/feature-levels.ts';
 import {
   decodeReplication,
   encodeReplication,
-} from '../../../../src/state/global-log/replication.ts';
-import { decodeRecord, encodeRecord } from '../../../../src/state/rows/layout/record-codec.ts';
-import type { Stamped } from '../../../../src/state/rows/layout/stamp.ts';
-import type { Meta } from '../../../../src/state/rows/meta.ts';
-import { tableOfRow } from '../../../../src/state/rows/objects/objects.ts';
-import { isObjectRow, ROW } from '../../../../src/state/rows/tables.ts';
-import { archiveWith, contentOf, trueTo } from '../../../state/archives/crafted-archive.ts';
-import type { Behind } from '../../checks/federation/global-chain.ts';
-import { withWrites } from '../../checks/federation/state-image.ts';
-import { MANAGEMENT_SECRET } from '../../subject/node-subject.ts';
-import { SortedRows } from '../../world/sorted-rows.ts';
-import type { Stream } from '../../world/stream.ts';
+} from '../../../../../src/state/global-log/replication.ts';
+import { decodeRecord, encodeRecord } from '../../../../../src/state/rows/layout/record-codec.ts';
+import type { Stamped } from '../../../../../src/state/rows/layout/stamp.ts';
+import type { Meta } from '../../../../../src/state/rows/meta.ts';
+import { tableOfRow } from '../../../../../src/state/rows/objects/objects.ts';
+import { isObjectRow, ROW } from '../../../../../src/state/rows/tables.ts';
+import { archiveWith, contentOf, trueTo } from '../../../../state/archives/crafted-archive.ts';
+import type { Behind } from '../../../checks/federation/global-chain.ts';
+import { withWrites } from '../../../checks/federation/state-image.ts';
+import { MANAGEMENT_SECRET } from '../../../subject/node-subject.ts';
+import { SortedRows } from '../../../world/sorted-rows.ts';
+import type { Stream } from '../../../world/stream.ts';
 
 /** Of another federation, or of before there was any. */
 export type Foreign = 'federation' | 'before-the-log';

@@ -3,19 +3,23 @@
 // reign; where nobody is primary, the one that any datacenter names. Whoever does that, and moves no primary otherwise
 // meanwhile, loses nothing that another datacenter has, but a restore that only a witness has heard of.
 
-import { isPrimary } from '../../../../src/state/global-log/replication.ts';
-import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
-import type { GroupChecks } from '../../checks/group-checks.ts';
-import { logOn } from '../../checks/log-image.ts';
-import type { Violations } from '../../checks/violations.ts';
-import type { SimGroup } from '../../run/sim-group.ts';
-import type { Site } from '../../run/site.ts';
-import { siteName } from '../../subject/datacenters-subject.ts';
-import { type HttpAnswer, type LiveServer, MANAGEMENT_SECRET } from '../../subject/node-subject.ts';
-import type { HostCopy, SimHost } from '../../world/sim-host.ts';
-import type { World } from '../../world/world.ts';
-import type { DatacentersWorkload } from './datacenters-workload.ts';
-import type { ArchivedTokens } from './local-tokens.ts';
+import { isPrimary } from '../../../../../src/state/global-log/replication.ts';
+import type { FederationChecks } from '../../../checks/federation/federation-checks.ts';
+import type { GroupChecks } from '../../../checks/group-checks.ts';
+import { logOn } from '../../../checks/log-image.ts';
+import type { Violations } from '../../../checks/violations.ts';
+import type { SimGroup } from '../../../run/sim-group.ts';
+import type { Site } from '../../../run/site.ts';
+import { siteName } from '../../../subject/datacenters-subject.ts';
+import {
+  type HttpAnswer,
+  type LiveServer,
+  MANAGEMENT_SECRET,
+} from '../../../subject/node-subject.ts';
+import type { HostCopy, SimHost } from '../../../world/sim-host.ts';
+import type { World } from '../../../world/world.ts';
+import type { DatacentersWorkload } from '../datacenters-workload.ts';
+import type { ArchivedTokens } from '../local/local-tokens.ts';
 
 export interface CopyKeeperOptions {
   readonly world: World;

@@ -1,11 +1,11 @@
 // What clients of several datacenters ask for, try after try, and what they are told: the history that is judged.
 
-import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
-import type { Violations } from '../../checks/violations.ts';
-import { MANAGEMENT_SECRET } from '../../subject/node-subject.ts';
-import type { SimHost } from '../../world/sim-host.ts';
-import type { Stream } from '../../world/stream.ts';
-import type { World } from '../../world/world.ts';
+import type { FederationChecks } from '../../../checks/federation/federation-checks.ts';
+import type { Violations } from '../../../checks/violations.ts';
+import { MANAGEMENT_SECRET } from '../../../subject/node-subject.ts';
+import type { SimHost } from '../../../world/sim-host.ts';
+import type { Stream } from '../../../world/stream.ts';
+import type { World } from '../../../world/world.ts';
 import {
   type ChangedTarget,
   headersOf,
@@ -18,11 +18,14 @@ import {
   type Target,
   type TenantTarget,
   writeQuestion,
-} from '../acl-requests.ts';
-import type { Came } from '../came.ts';
-import type { ObjectInput, ObjectOutput } from '../object-model.ts';
-import type { Asking } from './asking.ts';
-import type { ChangedTokens } from './changed-tokens.ts';
+} from '../../acl-requests.ts';
+import type { Came } from '../../came.ts';
+import type { ObjectInput, ObjectOutput } from '../../object-model.ts';
+import type { Asking } from '../asking.ts';
+import type { ChangedTokens } from '../local/changed-tokens.ts';
+import type { Tenants } from '../local/tenants.ts';
+import type { Logins } from '../logins.ts';
+import type { Losses } from '../losses.ts';
 import type { Deputy } from './deputies.ts';
 import {
   type Asked,
@@ -50,9 +53,6 @@ import {
   withAck,
 } from './global-requests.ts';
 import { ALLOWED } from './global-rights.ts';
-import type { Logins } from './logins.ts';
-import type { Losses } from './losses.ts';
-import type { Tenants } from './tenants.ts';
 
 export interface GlobalSessionsOptions {
   readonly world: World;

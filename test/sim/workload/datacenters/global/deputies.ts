@@ -2,11 +2,11 @@
 // role, by the token's end, or by a write of their own. What such a token has written must stand in the log at a
 // place where it had the right, also where the right was taken away a moment before.
 
-import type { Command } from '../../../../src/state/commands/commands.ts';
-import { canarySecret, canaryText } from '../../checks/federation/canaries.ts';
-import type { Applied, RightsState } from '../../checks/shadow.ts';
-import type { Violations } from '../../checks/violations.ts';
-import { mayWrite, policyNamed, roleNamed, type Target, tokenTarget } from '../acl-requests.ts';
+import type { Command } from '../../../../../src/state/commands/commands.ts';
+import { canarySecret, canaryText } from '../../../checks/federation/canaries.ts';
+import type { Applied, RightsState } from '../../../checks/shadow.ts';
+import type { Violations } from '../../../checks/violations.ts';
+import { mayWrite, policyNamed, roleNamed, type Target, tokenTarget } from '../../acl-requests.ts';
 
 export type Deputy = Extract<Target, { readonly kind: 'token' }>;
 

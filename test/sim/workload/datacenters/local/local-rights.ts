@@ -2,11 +2,11 @@
 // counts in one datacenter alone, a role with an identity of one datacenter. What they may do is asked while that is
 // changed and deleted elsewhere, and once more when nothing breaks any more.
 
-import { canarySecret, canaryText } from '../../checks/federation/canaries.ts';
-import type { Violations } from '../../checks/violations.ts';
-import { type HttpQuestion, MANAGEMENT_SECRET } from '../../subject/node-subject.ts';
-import type { SimHost } from '../../world/sim-host.ts';
-import type { Stream } from '../../world/stream.ts';
+import { canarySecret, canaryText } from '../../../checks/federation/canaries.ts';
+import type { Violations } from '../../../checks/violations.ts';
+import { type HttpQuestion, MANAGEMENT_SECRET } from '../../../subject/node-subject.ts';
+import type { SimHost } from '../../../world/sim-host.ts';
+import type { Stream } from '../../../world/stream.ts';
 import {
   authMethodTarget,
   type Links,
@@ -16,10 +16,10 @@ import {
   type RightAbout,
   roleNamed,
   type Target,
-} from '../acl-requests.ts';
-import type { Came } from '../came.ts';
-import { linksOf } from './logins.ts';
-import type { Losses } from './losses.ts';
+} from '../../acl-requests.ts';
+import type { Came } from '../../came.ts';
+import { linksOf } from '../logins.ts';
+import type { Losses } from '../losses.ts';
 
 /** Through them logins get links. */
 export const LINKING_METHODS = [

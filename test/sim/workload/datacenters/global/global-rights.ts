@@ -1,14 +1,14 @@
 // What each token may do at each place of one chain of the global log, by the policies that it is linked to, itself
 // or by its roles: told from the rows that entries leave, by nothing that had a part in the run.
 
-import type { Policy } from '../../../../src/acl/policy.ts';
-import type { Role } from '../../../../src/acl/role.ts';
-import type { Token } from '../../../../src/acl/token.ts';
-import { decodeRecord } from '../../../../src/state/rows/layout/record-codec.ts';
-import { POLICIES, ROLES, TOKENS } from '../../../../src/state/rows/objects/objects.ts';
-import { ROW } from '../../../../src/state/rows/tables.ts';
-import { type Links, mayWrite, type RightAbout, SERVICE } from '../acl-requests.ts';
-import type { Version } from '../object-model.ts';
+import type { Policy } from '../../../../../src/acl/policy.ts';
+import type { Role } from '../../../../../src/acl/role.ts';
+import type { Token } from '../../../../../src/acl/token.ts';
+import { decodeRecord } from '../../../../../src/state/rows/layout/record-codec.ts';
+import { POLICIES, ROLES, TOKENS } from '../../../../../src/state/rows/objects/objects.ts';
+import { ROW } from '../../../../../src/state/rows/tables.ts';
+import { type Links, mayWrite, type RightAbout, SERVICE } from '../../acl-requests.ts';
+import type { Version } from '../../object-model.ts';
 
 /** Decisions, as if they were versions of an object: they have no index. */
 export const ALLOWED: NonNullable<Version> = { value: 'allowed', index: 0 };

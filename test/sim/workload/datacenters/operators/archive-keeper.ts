@@ -1,26 +1,26 @@
 // The operator who takes archives of datacenters, and restores them in the middle of everything else. Only the primary
 // restores; what comes of it is the objects of the archive, everywhere, and its local tokens at home.
 
-import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
-import type { Behind } from '../../checks/federation/global-chain.ts';
-import type { Violations } from '../../checks/violations.ts';
-import type { DecidingFault } from '../../faults/fault-plan.ts';
-import type { SimGroup } from '../../run/sim-group.ts';
-import { siteName } from '../../subject/datacenters-subject.ts';
+import type { FederationChecks } from '../../../checks/federation/federation-checks.ts';
+import type { Behind } from '../../../checks/federation/global-chain.ts';
+import type { Violations } from '../../../checks/violations.ts';
+import type { DecidingFault } from '../../../faults/fault-plan.ts';
+import type { SimGroup } from '../../../run/sim-group.ts';
+import { siteName } from '../../../subject/datacenters-subject.ts';
 import {
   type HttpAnswer,
   type HttpQuestion,
   type LiveServer,
   MANAGEMENT_SECRET,
-} from '../../subject/node-subject.ts';
-import type { SimHost } from '../../world/sim-host.ts';
-import type { Stream } from '../../world/stream.ts';
-import type { World } from '../../world/world.ts';
-import { noneOf } from './changed-token.ts';
-import type { DatacentersWorkload } from './datacenters-workload.ts';
+} from '../../../subject/node-subject.ts';
+import type { SimHost } from '../../../world/sim-host.ts';
+import type { Stream } from '../../../world/stream.ts';
+import type { World } from '../../../world/world.ts';
+import type { DatacentersWorkload } from '../datacenters-workload.ts';
+import { placeIn } from '../global/global-history.ts';
+import { noneOf } from '../local/changed-token.ts';
+import type { ArchivedTokens } from '../local/local-tokens.ts';
 import { type Foreign, foreignArchive } from './foreign-archive.ts';
-import { placeIn } from './global-history.ts';
-import type { ArchivedTokens } from './local-tokens.ts';
 
 export interface ArchiveKeeperOptions {
   readonly world: World;

@@ -2,16 +2,20 @@
 // is there or not, and has others forgotten, in the middle of everything else and, when nothing breaks any more,
 // all of them.
 
-import { countIn } from '../../../../src/state/global-log/replication.ts';
-import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
-import { type KnownEntry, placeText } from '../../checks/federation/global-chain.ts';
-import type { Violations } from '../../checks/violations.ts';
-import type { SimGroup } from '../../run/sim-group.ts';
-import { type HttpAnswer, type LiveServer, MANAGEMENT_SECRET } from '../../subject/node-subject.ts';
-import type { SimHost } from '../../world/sim-host.ts';
-import type { Stream } from '../../world/stream.ts';
-import type { World } from '../../world/world.ts';
-import type { Place } from './global-history.ts';
+import { countIn } from '../../../../../src/state/global-log/replication.ts';
+import type { FederationChecks } from '../../../checks/federation/federation-checks.ts';
+import { type KnownEntry, placeText } from '../../../checks/federation/global-chain.ts';
+import type { Violations } from '../../../checks/violations.ts';
+import type { SimGroup } from '../../../run/sim-group.ts';
+import {
+  type HttpAnswer,
+  type LiveServer,
+  MANAGEMENT_SECRET,
+} from '../../../subject/node-subject.ts';
+import type { SimHost } from '../../../world/sim-host.ts';
+import type { Stream } from '../../../world/stream.ts';
+import type { World } from '../../../world/world.ts';
+import type { Place } from '../global/global-history.ts';
 
 export interface ForkKeeperOptions {
   readonly world: World;

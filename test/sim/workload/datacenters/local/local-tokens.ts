@@ -2,19 +2,19 @@
 // that is said of one there must hold, whatever comes from the primary meanwhile; elsewhere it must mean
 // nothing, and never be seen.
 
-import { canarySecret, canaryText } from '../../checks/federation/canaries.ts';
-import type { Violations } from '../../checks/violations.ts';
-import { siteName } from '../../subject/datacenters-subject.ts';
+import { canarySecret, canaryText } from '../../../checks/federation/canaries.ts';
+import type { Violations } from '../../../checks/violations.ts';
+import { siteName } from '../../../subject/datacenters-subject.ts';
 import {
   type HttpAnswer,
   type HttpQuestion,
   MANAGEMENT_SECRET,
-} from '../../subject/node-subject.ts';
-import type { SimHost } from '../../world/sim-host.ts';
-import type { Stream } from '../../world/stream.ts';
-import type { Came } from '../came.ts';
+} from '../../../subject/node-subject.ts';
+import type { SimHost } from '../../../world/sim-host.ts';
+import type { Stream } from '../../../world/stream.ts';
+import type { Came } from '../../came.ts';
+import type { Losses } from '../losses.ts';
 import type { ArchivedChanges } from './changed-token.ts';
-import type { Losses } from './losses.ts';
 
 export interface LocalTokensOptions {
   readonly sites: readonly (readonly SimHost[])[];

@@ -6,17 +6,21 @@ import {
   type Datacenter,
   isPrimary,
   type Replication,
-} from '../../../../src/state/global-log/replication.ts';
-import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
-import type { Violations } from '../../checks/violations.ts';
-import type { DecidingFault } from '../../faults/fault-plan.ts';
-import type { SimGroup } from '../../run/sim-group.ts';
-import { siteName } from '../../subject/datacenters-subject.ts';
-import { type HttpAnswer, type LiveServer, MANAGEMENT_SECRET } from '../../subject/node-subject.ts';
-import type { SimHost } from '../../world/sim-host.ts';
-import type { Stream } from '../../world/stream.ts';
-import type { World } from '../../world/world.ts';
-import { cameFrom } from '../came.ts';
+} from '../../../../../src/state/global-log/replication.ts';
+import type { FederationChecks } from '../../../checks/federation/federation-checks.ts';
+import type { Violations } from '../../../checks/violations.ts';
+import type { DecidingFault } from '../../../faults/fault-plan.ts';
+import type { SimGroup } from '../../../run/sim-group.ts';
+import { siteName } from '../../../subject/datacenters-subject.ts';
+import {
+  type HttpAnswer,
+  type LiveServer,
+  MANAGEMENT_SECRET,
+} from '../../../subject/node-subject.ts';
+import type { SimHost } from '../../../world/sim-host.ts';
+import type { Stream } from '../../../world/stream.ts';
+import type { World } from '../../../world/world.ts';
+import { cameFrom } from '../../came.ts';
 
 export interface DatacenterKeeperOptions {
   readonly world: World;

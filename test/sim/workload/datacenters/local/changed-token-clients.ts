@@ -1,13 +1,13 @@
 // How clients make, change, delete and present local tokens, and change what these link to, one behind the other.
 
-import type { SimHost } from '../../world/sim-host.ts';
-import type { World } from '../../world/world.ts';
-import { triedUntil } from '../client-loop.ts';
+import type { SimHost } from '../../../world/sim-host.ts';
+import type { World } from '../../../world/world.ts';
+import { triedUntil } from '../../client-loop.ts';
+import type { GlobalConsistency } from '../global/global-history.ts';
+import type { Client, GlobalSessions } from '../global/global-sessions.ts';
 import { CHANGED_HOMES, type ChangedLinks } from './changed-links.ts';
 import type { ChangedToken } from './changed-token.ts';
 import type { ChangedTokens } from './changed-tokens.ts';
-import type { GlobalConsistency } from './global-history.ts';
-import type { Client, GlobalSessions } from './global-sessions.ts';
 
 export interface ChangedTokenClientsOptions {
   readonly world: World;

@@ -1,14 +1,14 @@
 // What a write that is in the global log found at its place there: what it makes was not there, by its name either,
 // what it replaces or deletes was, and is the version that it names, where it names one.
 
-import { decodeRecord } from '../../../../src/state/rows/layout/record-codec.ts';
-import type { Stamped } from '../../../../src/state/rows/layout/stamp.ts';
-import { tableOfRow } from '../../../../src/state/rows/objects/objects.ts';
-import { ROW } from '../../../../src/state/rows/tables.ts';
-import type { KnownEntry } from '../../checks/federation/global-chain.ts';
-import type { Violations } from '../../checks/violations.ts';
-import { textOf } from '../../world/key-text.ts';
-import type { SortedRows } from '../../world/sorted-rows.ts';
+import { decodeRecord } from '../../../../../src/state/rows/layout/record-codec.ts';
+import type { Stamped } from '../../../../../src/state/rows/layout/stamp.ts';
+import { tableOfRow } from '../../../../../src/state/rows/objects/objects.ts';
+import { ROW } from '../../../../../src/state/rows/tables.ts';
+import type { KnownEntry } from '../../../checks/federation/global-chain.ts';
+import type { Violations } from '../../../checks/violations.ts';
+import { textOf } from '../../../world/key-text.ts';
+import type { SortedRows } from '../../../world/sorted-rows.ts';
 import type { GlobalWrite } from './global-history.ts';
 
 /** By the first word of a target's key. */

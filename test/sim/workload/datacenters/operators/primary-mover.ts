@@ -1,19 +1,19 @@
 // The operator of several datacenters: moves the primary as a run's plan says, one datacenter or two at
 // once, and, when nothing breaks any more, sees to it that there is one.
 
-import type { Promotion } from '../../../../cluster/federation/promotion/promotion.ts';
+import type { Promotion } from '../../../../../cluster/federation/promotion/promotion.ts';
 import {
   currentEpoch,
   isPrimary,
   type Replication,
-} from '../../../../src/state/global-log/replication.ts';
-import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
-import type { MovingFault } from '../../faults/fault-plan.ts';
-import type { SimGroup } from '../../run/sim-group.ts';
-import { siteName } from '../../subject/datacenters-subject.ts';
-import type { LiveServer } from '../../subject/node-subject.ts';
-import type { SimHost } from '../../world/sim-host.ts';
-import type { World } from '../../world/world.ts';
+} from '../../../../../src/state/global-log/replication.ts';
+import type { FederationChecks } from '../../../checks/federation/federation-checks.ts';
+import type { MovingFault } from '../../../faults/fault-plan.ts';
+import type { SimGroup } from '../../../run/sim-group.ts';
+import { siteName } from '../../../subject/datacenters-subject.ts';
+import type { LiveServer } from '../../../subject/node-subject.ts';
+import type { SimHost } from '../../../world/sim-host.ts';
+import type { World } from '../../../world/world.ts';
 
 export interface PrimaryMoverOptions {
   readonly world: World;

@@ -9,7 +9,7 @@ import {
   type Target,
   type TokenTarget,
   tokenTarget,
-} from '../acl-requests.ts';
+} from '../../acl-requests.ts';
 
 /** A token, and what has to be there before it, in this order. */
 export interface Grant {

@@ -2,12 +2,12 @@
 // removal, and lets them back, one behind the other. Their servers are down, and stay so until all others know who
 // takes part: else whoever has not heard of it might elect, with them, another primary by the older list, as 0032 says.
 
-import { isPrimary } from '../../../../src/state/global-log/replication.ts';
-import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
-import type { FederationFault } from '../../faults/fault-plan.ts';
-import { siteName } from '../../subject/datacenters-subject.ts';
-import type { SimHost } from '../../world/sim-host.ts';
-import type { World } from '../../world/world.ts';
+import { isPrimary } from '../../../../../src/state/global-log/replication.ts';
+import type { FederationChecks } from '../../../checks/federation/federation-checks.ts';
+import type { FederationFault } from '../../../faults/fault-plan.ts';
+import { siteName } from '../../../subject/datacenters-subject.ts';
+import type { SimHost } from '../../../world/sim-host.ts';
+import type { World } from '../../../world/world.ts';
 import type { DatacenterKeeper } from './datacenter-keeper.ts';
 
 export interface PairKeeperOptions {

@@ -11,20 +11,20 @@
 //   forks               what was set apart, and was made again, is in the log and says the same
 
 import { createHash } from 'node:crypto';
-import { objectsOf } from '../../../../src/state/global-log/entry-objects.ts';
-import type { GlobalEntry } from '../../../../src/state/global-log/global-entry.ts';
-import { decodeRecord } from '../../../../src/state/rows/layout/record-codec.ts';
-import { TOKENS } from '../../../../src/state/rows/objects/objects.ts';
-import { ROW } from '../../../../src/state/rows/tables.ts';
-import type { FederationChecks } from '../../checks/federation/federation-checks.ts';
-import type { KnownEntry } from '../../checks/federation/global-chain.ts';
-import type { Violations } from '../../checks/violations.ts';
-import { siteName } from '../../subject/datacenters-subject.ts';
-import { MANAGEMENT_SECRET } from '../../subject/node-subject.ts';
-import { bytesOf, textOf } from '../../world/key-text.ts';
-import type { SimHost } from '../../world/sim-host.ts';
-import { SortedRows } from '../../world/sorted-rows.ts';
-import type { ForkKeeper, Remade } from './fork-keeper.ts';
+import { objectsOf } from '../../../../../src/state/global-log/entry-objects.ts';
+import type { GlobalEntry } from '../../../../../src/state/global-log/global-entry.ts';
+import { decodeRecord } from '../../../../../src/state/rows/layout/record-codec.ts';
+import { TOKENS } from '../../../../../src/state/rows/objects/objects.ts';
+import { ROW } from '../../../../../src/state/rows/tables.ts';
+import type { FederationChecks } from '../../../checks/federation/federation-checks.ts';
+import type { KnownEntry } from '../../../checks/federation/global-chain.ts';
+import type { Violations } from '../../../checks/violations.ts';
+import { siteName } from '../../../subject/datacenters-subject.ts';
+import { MANAGEMENT_SECRET } from '../../../subject/node-subject.ts';
+import { bytesOf, textOf } from '../../../world/key-text.ts';
+import type { SimHost } from '../../../world/sim-host.ts';
+import { SortedRows } from '../../../world/sorted-rows.ts';
+import type { ForkKeeper, Remade } from '../operators/fork-keeper.ts';
 import { requireCondition } from './global-conditions.ts';
 import type { GlobalHistory, GlobalRead, GlobalWrite, Place } from './global-history.ts';
 import { GlobalPhases } from './global-phases.ts';

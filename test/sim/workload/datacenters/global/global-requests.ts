@@ -1,16 +1,16 @@
 // How clients of several datacenters ask, and what the answers mean by whose token was presented.
 
-import type { HttpQuestion } from '../../subject/node-subject.ts';
-import type { Stream } from '../../world/stream.ts';
+import type { HttpQuestion } from '../../../subject/node-subject.ts';
+import type { Stream } from '../../../world/stream.ts';
 import {
   type ChangedTarget,
   outputOf,
   type RightAbout,
   SERVICE,
   type Target,
-} from '../acl-requests.ts';
-import { type Came, cameAs } from '../came.ts';
-import type { ObjectInput } from '../object-model.ts';
+} from '../../acl-requests.ts';
+import { type Came, cameAs } from '../../came.ts';
+import type { ObjectInput } from '../../object-model.ts';
 import type { GlobalConsistency, Place, ReadTarget } from './global-history.ts';
 import { ALLOWED, DENIED } from './global-rights.ts';
 
