@@ -30,6 +30,8 @@ interface LocalToken {
   readonly text: string;
   /** maybe: nobody knows. */
   state: 'maybe' | 'there' | 'gone';
+  /** The request that makes it was never answered: it may lie before a server that stands still. */
+  mayCome: boolean;
   isBusy: boolean;
 }
 
@@ -162,6 +164,7 @@ export class LocalTokens {
       secret: canarySecret(site, number),
       text: canaryText(site, number),
       state: 'maybe',
+      mayCome: true,
       isBusy: true,
     };
     this.#tokens.push(token);
@@ -170,6 +173,7 @@ export class LocalTokens {
     const came = await this.#asManager(host, { method: 'PUT', path: '/v1/acl/token', body });
     token.isBusy = false;
     if (typeof came === 'string' || NOBODY.includes(came.status)) return;
+    token.mayCome = false;
     if (came.status === 200) {
       token.state = this.#known(site, 'there');
       this.counts.localMade += 1;
@@ -185,6 +189,9 @@ export class LocalTokens {
     const came = await this.#asManager(host, { method: 'DELETE', path });
     this.#deleting.delete(token);
     if (typeof came === 'string' || NOBODY.includes(came.status)) return;
+    const wasThere = came.status === 200 && came.text === 'true';
+    // That it is not there says nothing of a request that comes yet.
+    if (!wasThere && token.mayCome) return;
     const isGone = came.status === 200 || (came.status === 404 && before === 'maybe');
     if (isGone) {
       token.state = this.#known(token.site, 'gone');
