@@ -17,12 +17,8 @@ import {
   watched,
   write,
 } from '../../support/simulated/group-actions.ts';
-import {
-  CALM,
-  changeOf,
-  type InMemoryGroup,
-  memberRecordOf,
-} from '../../support/simulated/in-memory-group.ts';
+import { changeOf, memberRecordOf } from '../../support/simulated/group-members.ts';
+import { CALM, type InMemoryGroup } from '../../support/simulated/in-memory-group.ts';
 import { settled } from '../../support/simulated/simulated-world.ts';
 
 function votersAt(group: InMemoryGroup, id: number): readonly number[] {

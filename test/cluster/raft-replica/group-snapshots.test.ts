@@ -19,12 +19,9 @@ import {
   watched,
   write,
 } from '../../support/simulated/group-actions.ts';
-import {
-  CALM,
-  changeOf,
-  type GroupNode,
-  type InMemoryGroup,
-} from '../../support/simulated/in-memory-group.ts';
+import { changeOf } from '../../support/simulated/group-members.ts';
+import type { GroupNode } from '../../support/simulated/group-node.ts';
+import { CALM, type InMemoryGroup } from '../../support/simulated/in-memory-group.ts';
 import { settled } from '../../support/simulated/simulated-world.ts';
 
 const SHORT = { keptCount: 10, heldCountMax: 100, tailCountMax: 100 };

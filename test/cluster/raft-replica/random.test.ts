@@ -11,7 +11,8 @@ import {
   LEAVE_JOINT,
   type MembershipChange,
 } from '../../../cluster/raft/membership/membership-change.ts';
-import { changeOf, InMemoryGroup } from '../../support/simulated/in-memory-group.ts';
+import { changeOf } from '../../support/simulated/group-members.ts';
+import { InMemoryGroup } from '../../support/simulated/in-memory-group.ts';
 
 const FIRST_SEED = Number(process.env.CONCLAVE_SEED ?? 1);
 const COUNT_GIVEN = process.env.CONCLAVE_RUNS;

@@ -3,7 +3,8 @@
 import { messageOf } from '../../../cluster/base/message-of.ts';
 import type { MembershipChange } from '../../../cluster/raft/membership/membership-change.ts';
 import type { GroupRecord } from '../../../cluster/replica/group-record.ts';
-import { type GroupNode, type GroupOptions, InMemoryGroup } from './in-memory-group.ts';
+import type { GroupNode } from './group-node.ts';
+import { type GroupOptions, InMemoryGroup } from './in-memory-group.ts';
 
 export async function startedGroup(given: Partial<GroupOptions> = {}): Promise<InMemoryGroup> {
   const group = new InMemoryGroup({ size: 3, seed: 7, ...given });

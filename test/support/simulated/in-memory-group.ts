@@ -9,38 +9,21 @@ import type { Random } from '../../../cluster/platform/random.ts';
 import { membersOf, NO_MEMBERS } from '../../../cluster/raft/membership/membership.ts';
 import {
   encodeMembershipChange,
-  type MemberChangeKind,
   type MembershipChange,
 } from '../../../cluster/raft/membership/membership-change.ts';
 import type { Message, SnapshotMessage } from '../../../cluster/raft/message.ts';
 import type { GroupLimits, GroupTiming } from '../../../cluster/replica/group-limits.ts';
-import { encodeGroupContext, type MemberRecord } from '../../../cluster/replica/group-record.ts';
 import { GroupRefusal } from '../../../cluster/replica/group-refusal.ts';
-import type { GroupReplica } from '../../../cluster/replica/group-replica.ts';
 import { openRaftReplica } from '../../../cluster/replica/raft-replica.ts';
 import { type MachineSnapshot, ReplicaError } from '../../../cluster/replica/replica.ts';
 import { textOf } from '../memory-kv.ts';
 import { GroupChecks } from './group-checks.ts';
+import { violationsAtEnd } from './group-end.ts';
+import { changeOf } from './group-members.ts';
+import { alive, type GroupNode, termOf } from './group-node.ts';
 import { Register } from './register-machine.ts';
 import { SimulatedKv, WriteQueue } from './simulated-disk.ts';
 import { streamOf, World } from './simulated-world.ts';
-
-export interface GroupNode {
-  readonly id: number;
-  /** Of the log's disk. */
-  readonly queue: WriteQueue;
-  /** Of the machine's. */
-  readonly stateQueue: WriteQueue;
-  readonly disk: SimulatedKv;
-  readonly register: Register;
-  /** Undefined while it is down. */
-  replica: GroupReplica<number> | undefined;
-  /** Grows with every crash: what belongs to an earlier life does nothing any more. */
-  life: number;
-  pausedUntilMs: number;
-  fatal: Error | undefined;
-  readonly log: string[];
-}
 
 export interface Wire {
   readonly lossRate: number;
@@ -264,7 +247,9 @@ export class InMemoryGroup {
     const isQuiet = ({ register, disk }: GroupNode): boolean =>
       register.snapshotCount === 0 && register.generation === readGeneration(disk);
     await this.until(() => this.nodes.every(isQuiet));
-    await this.#checkEnd();
+    const { nodes, acked, refused } = this;
+    const found = await violationsAtEnd({ nodes, members: this.members(), acked, refused });
+    this.violations.push(...found);
   }
 
   /** Numbers in a row for tests that draw their own faults from the same seed. */
@@ -504,83 +489,4 @@ export class InMemoryGroup {
     const counts = this.members().map(({ register }) => register.applied.length);
     return counts.length > 0 && counts.every((count) => count === counts[0]);
   }
-
-  async #checkEnd(): Promise<void> {
-    const members = this.members();
-    const all = this.nodes.map(({ register }) => register.applied);
-    const longest = all.reduce((most, each) => (each.length > most.length ? each : most), []);
-    const sequence = longest.map(({ payload }) => textOf(payload));
-    for (const { id, register } of this.nodes) {
-      const isPrefix = register.applied.every(
-        ({ payload }, place) => textOf(payload) === sequence[place],
-      );
-      const isWhole = register.applied.length === sequence.length;
-      if (isPrefix && (isWhole || !members.some((member) => member.id === id))) continue;
-      this.violations.push(`${id} applied ${register.applied.length} of ${sequence.length}`);
-    }
-    for (const [value, index] of this.acked) {
-      if (sequence[index - 1] !== value) this.violations.push(`${value} was answered and is lost`);
-    }
-    const values = longest
-      .filter(({ type, payload }) => type === 'normal' && payload.length > 0)
-      .map(({ payload }) => textOf(payload));
-    if (new Set(values).size !== values.length) this.violations.push('a value is there twice');
-    for (const value of values) {
-      if (this.refused.has(value)) this.violations.push(`${value} was refused and is there`);
-    }
-    for (const { id, register, replica } of this.nodes) {
-      if (register.snapshotCount > 0) {
-        this.violations.push(`${id} holds ${register.snapshotCount} snapshots`);
-      }
-      const { queuedCount = 0 } = replica?.status() ?? {};
-      if (queuedCount > 0) this.violations.push(`${id} has ${queuedCount} writes unanswered`);
-    }
-    await this.#checkLogs();
-  }
-
-  async #checkLogs(): Promise<void> {
-    const hashByPlace = new Map<string, string>();
-    for (const { id, disk, register } of this.nodes) {
-      const log = await DurableLog.open(disk, register.appliedEntry).catch((error: unknown) => {
-        this.violations.push(`${id}: ${String(error)}`);
-      });
-      if (log === undefined) continue;
-      for (let index = log.firstIndex; index <= log.lastIndex; index += 1) {
-        const { term, hash } = log.entry(index);
-        const text = Buffer.from(hash).toString('hex');
-        const known = hashByPlace.get(`${term}/${index}`) ?? text;
-        if (known !== text) this.violations.push(`logs differ at ${index} of term ${term}`);
-        hashByPlace.set(`${term}/${index}`, known);
-      }
-    }
-  }
-}
-
-export function memberRecordOf(node: number): MemberRecord {
-  const address = { host: '127.0.0.1', port: 8300 + node };
-  return { node, id: `uuid-${node}`, name: `n${node}`, address, httpAddress: '', version: '1' };
-}
-
-/** A change with the records of those who are added. */
-export function changeOf(
-  ...steps: readonly (readonly [kind: MemberChangeKind, node: number])[]
-): MembershipChange {
-  const changes = steps.map(([kind, node]) => ({ kind, node }));
-  const members = changes
-    .filter(({ kind }) => kind !== 'remove')
-    .map(({ node }) => memberRecordOf(node));
-  const context = encodeGroupContext(members.length === 0 ? {} : { members });
-  return { transition: 'auto', changes, context };
-}
-
-function termOf(node: GroupNode): number {
-  return node.replica?.status().term ?? 0;
-}
-
-/** What a node promises is worth nothing when it has died. */
-function alive<T>(node: GroupNode, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    work.then(resolve, reject);
-    node.queue.onCrash(() => reject(new Error('the node died')));
-  });
 }
