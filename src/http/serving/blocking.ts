@@ -23,7 +23,7 @@ export interface Watched<Result> {
   readonly discard: (result: Result) => Promise<void>;
 }
 
-interface Asked<Result> {
+interface BlockingRead<Result> {
   readonly blocking: Blocking;
   readonly watched: Watched<Result>;
 }
@@ -35,7 +35,7 @@ interface Asked<Result> {
 export async function answerWhenNewer<Result>(
   exchange: Exchange,
   parked: Parked,
-  asked: Asked<Result>,
+  asked: BlockingRead<Result>,
 ): Promise<Result | undefined> {
   const { blocking, watched } = asked;
   const first = await watched.run();
@@ -60,7 +60,7 @@ async function newsAfter<Result>(
   first: Seen,
   exchange: Exchange,
   place: Place,
-  { blocking, watched }: Asked<Result>,
+  { blocking, watched }: BlockingRead<Result>,
 ): Promise<Result | undefined> {
   const { clock, random, operations } = exchange.parts;
   const waitMs = blocking.waitMs * (1 + random.fraction() / 16);

@@ -1,53 +1,30 @@
 // The leader's side of forwarding: runs what other servers send, through the same door as what its own
 // clients send. A server that does not lead does nothing and says so; where to ask next is the asker's matter.
 
-import type { Logger } from '../../../cluster/platform/logger.ts';
-import type { Random } from '../../../cluster/platform/random.ts';
 import { AclError } from '../../acl/error.ts';
 import type { Door } from '../../service/create-operations.ts';
 import { OPERATION_TABLE } from '../../service/operation-table.ts';
 import type { OperationInput, OperationName } from '../../service/operations.ts';
-import { decodeQuestion, encodeOutput, encodeRefusal, type Question } from './call-frames.ts';
+import { type AnsweringOptions, answeringBytes } from './answer-bytes.ts';
+import { encodeOutput, type Question } from './call-frames.ts';
 import { kindOfCall } from './call-limit.ts';
-import { CallPlaces } from './call-places.ts';
-import { type Teller, toldError } from './told-error.ts';
-
-export interface AnsweringOptions {
-  readonly door: Pick<Door, 'runForOther'>;
-  /** Questions of other servers that may be under way at once. */
-  readonly countMax: number;
-  readonly random: Random;
-  readonly logger: Logger;
-}
 
 /** Answers the bytes of a question with those of an answer. Never rejects. */
 export function answeringWith(
-  options: AnsweringOptions,
+  options: AnsweringOptions<Pick<Door, 'runForOther'>>,
 ): (question: Uint8Array) => Promise<Uint8Array> {
-  const { logger, random } = options;
-  const teller: Teller = {
-    ...{ random, place: 'leader' },
-    log: (fields) => logger.error(fields, 'a write of another server failed'),
-  };
-  const places = new CallPlaces(options.countMax);
-  return async (bytes) => {
-    let giveBack: (() => void) | undefined;
-    try {
-      const question = decodeQuestion(bytes);
-      const kind = kindOfCall(question);
-      giveBack = places.take(kind);
-      if (giveBack === undefined) throw tooMany(places.takenFrom(kind));
-      return encodeOutput(await run(options, question));
-    } catch (error) {
-      return encodeRefusal(toldError(error, teller));
-    } finally {
-      giveBack?.();
-    }
-  };
+  const { door } = options;
+  return answeringBytes(options, {
+    place: 'leader',
+    faultLine: 'a write of another server failed',
+    kindOf: kindOfCall,
+    tooMany,
+    run: async (question: Question) => encodeOutput(await run(door, question)),
+  });
 }
 
 async function run(
-  { door }: AnsweringOptions,
+  door: Pick<Door, 'runForOther'>,
   { name, input, call, term }: Question,
 ): Promise<unknown> {
   const isOurs = Object.hasOwn(OPERATION_TABLE, name) && isForLeader(name as OperationName);

@@ -1,60 +1,37 @@
 // The side of the datacenter that is asked: any of its servers runs what a server of another one sends,
 // through the same door as what its own clients send, and by way of its leader where that is needed.
 
-import type { Logger } from '../../../../cluster/platform/logger.ts';
-import type { Random } from '../../../../cluster/platform/random.ts';
 import { AclError } from '../../../acl/error.ts';
 import type { Door } from '../../../service/create-operations.ts';
 import { OPERATION_TABLE } from '../../../service/operation-table.ts';
 import type { OperationInput, OperationName } from '../../../service/operations.ts';
 import type { WatchTarget } from '../../../service/views.ts';
-import {
-  decodeQuestion,
-  encodeOutput,
-  encodeRefusal,
-  type Question,
-} from '../../calls/call-frames.ts';
+import { type AnsweringOptions, answeringBytes } from '../../calls/answer-bytes.ts';
+import { encodeOutput, encodeRefusal, type Question } from '../../calls/call-frames.ts';
 import { kindOfCall } from '../../calls/call-limit.ts';
-import { type CallKind, CallPlaces } from '../../calls/call-places.ts';
-import { type Teller, toldError } from '../../calls/told-error.ts';
+import type { CallKind } from '../../calls/call-places.ts';
 import { WAIT_PIECE_MS, WAIT_QUESTION } from './datacenter-line.ts';
 
 /** Larger answers are refused: lists are then asked for in smaller pages. */
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 
-export interface AnsweringDatacentersOptions {
-  readonly door: Pick<Door, 'runForDatacenter' | 'changesWithin'>;
-  /** Questions of other datacenters that may be under way at once, waits included. */
-  readonly countMax: number;
-  readonly random: Random;
-  readonly logger: Logger;
-}
+type AskedDoor = Pick<Door, 'runForDatacenter' | 'changesWithin'>;
 
 /** Answers the bytes of a question of that datacenter with those of an answer. Never rejects. */
 export function answeringDatacentersWith(
-  options: AnsweringDatacentersOptions,
+  options: AnsweringOptions<AskedDoor>,
 ): (question: Uint8Array, from: string) => Promise<Uint8Array> {
-  const { logger, random } = options;
-  const teller: Teller = {
-    ...{ random, place: 'server' },
-    log: (fields) => logger.error(fields, 'a call of another datacenter failed'),
-  };
-  const places = new CallPlaces(options.countMax);
-  return async (bytes, from) => {
-    let giveBack: (() => void) | undefined;
-    try {
-      const question = decodeQuestion(bytes);
-      const kind = kindOf(question);
-      giveBack = places.take(kind);
-      if (giveBack === undefined) throw tooMany(places.takenFrom(kind));
-      const answer = encodeOutput(await run(options, question, from));
+  const { door } = options;
+  return answeringBytes(options, {
+    place: 'server',
+    faultLine: 'a call of another datacenter failed',
+    kindOf,
+    tooMany,
+    run: async (question: Question, from: string) => {
+      const answer = encodeOutput(await run(door, question, from));
       return answer.length > ANSWER_BYTES_MAX ? encodeRefusal(tooLarge(answer.length)) : answer;
-    } catch (error) {
-      return encodeRefusal(toldError(error, teller));
-    } finally {
-      giveBack?.();
-    }
-  };
+    },
+  });
 }
 
 function kindOf(question: Question): CallKind {
@@ -68,7 +45,7 @@ interface WaitInput {
 }
 
 async function run(
-  { door }: AnsweringDatacentersOptions,
+  door: AskedDoor,
   { name, input, call }: Question,
   from: string,
 ): Promise<unknown> {
@@ -82,10 +59,7 @@ async function run(
 }
 
 /** Whether it ended before its time, so that there may be something new. */
-async function waited(
-  door: AnsweringDatacentersOptions['door'],
-  { target, index, timeoutMs }: WaitInput,
-): Promise<boolean> {
+async function waited(door: AskedDoor, { target, index, timeoutMs }: WaitInput): Promise<boolean> {
   const { table, object } = target;
   const limitMs = Math.min(timeoutMs, WAIT_PIECE_MS);
   return door.changesWithin({ table, object }, index, limitMs);
