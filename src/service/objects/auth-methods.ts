@@ -4,27 +4,26 @@
 import type { AuthMethod } from '../../acl/auth-method.ts';
 import { authMethodNameOf, buildAuthMethod } from '../../acl/checks/auth-method-checks.ts';
 import type { AuthMethodDraft } from '../../acl/checks/drafts.ts';
-import { objectMissing } from '../../acl/refusals.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import { pageKeyOf } from '../../state/reads/lists.ts';
-import { watchKey } from '../../state/watch.ts';
 import { methodDependency } from '../dependencies.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
-import { readMetaOf, readResultOf } from '../reading.ts';
+import { readMetaOf } from '../reading.ts';
 import { requireAcl } from '../rights/permissions.ts';
-import {
-  namedNamespace,
-  namespaceOf,
-  type PlacingRules,
-  requireNamespaceExists,
-  requireRulesEnabled,
-} from '../rights/select-namespace.ts';
+import { namespaceOf, type PlacingRules, requireRulesEnabled } from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
 import type { AuthMethodView, WriteResult } from '../views.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
 import { Overtaken } from '../writes/under-way.ts';
+import { type KindByName, placeOfNew, readByName } from './alike.ts';
 import { listScopeOf } from './list-scope.ts';
 import { listed } from './listing.ts';
+
+const AUTH_METHODS: KindByName<AuthMethod> = {
+  noun: 'auth method',
+  table: 'auth-methods',
+  named: (view, namespace, name) => view.authMethod(namespace, name),
+};
 
 export function createAuthMethod(
   service: Service,
@@ -68,11 +67,8 @@ function allowedMethod(
   { draft, pathName }: { readonly draft: AuthMethodDraft; readonly pathName: string | undefined },
   request: Request,
 ): Unstamped<AuthMethod> {
-  const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'AuthMethod', namespace: draft.namespace } as const;
-  const namespace = namespaceOf(service, request, caller, body).name;
-  requireAcl(caller, 'write', namespace);
-  requireNamespaceExists(service.view, namespace);
+  const { namespace } = placeOfNew(service, request, body);
   const existing = service.view.authMethod(namespace, authMethodNameOf(draft, pathName));
   const limits = service.settings.tokenLimits;
   const method = buildAuthMethod(existing, draft, { pathName, namespace, limits });
@@ -89,18 +85,12 @@ function placingRulesOf(
   return { namespaceRules, mapping: () => authMethods.types[type].mappingText?.(method) ?? '' };
 }
 
-export async function readAuthMethod(
+export function readAuthMethod(
   service: Service,
   { name }: OperationInput<'auth-method.read'>,
   { call }: Request,
 ): Promise<OperationOutput<'auth-method.read'>> {
-  const caller = service.callers.resolve(call.secret);
-  const namespace = namespaceOf(service, { call }, caller);
-  requireAcl(caller, 'read', namespace.name);
-  const meta = readMetaOf(service, 'auth-methods', watchKey({ namespace: namespace.name, name }));
-  const method = service.view.authMethod(namespace.name, name);
-  const shown = method && ({ kind: 'auth-method', method } as const);
-  return readResultOf(meta, shown, () => objectMissing('auth method', namedNamespace(namespace)));
+  return readByName(service, AUTH_METHODS, name, { call, show: methodViewOf });
 }
 
 export async function deleteAuthMethod(
@@ -132,6 +122,10 @@ export async function listAuthMethods(
     fetch: (rest) => service.view.authMethods(scope, rest),
     keyOf: (method) => pageKeyOf(method),
     keeps: (method) => shows(method.namespace),
-    show: (method) => ({ kind: 'auth-method', method }) as const,
+    show: methodViewOf,
   });
+}
+
+function methodViewOf(method: AuthMethod): AuthMethodView {
+  return { kind: 'auth-method', method };
 }

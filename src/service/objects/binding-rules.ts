@@ -8,38 +8,34 @@ import {
   buildNewBindingRule,
 } from '../../acl/checks/binding-rule-checks.ts';
 import { invalid } from '../../acl/error.ts';
-import { type BindingRuleId, type NamespaceName, requireLookupUuid } from '../../acl/ids.ts';
-import { objectMissing, unknownAuthMethod } from '../../acl/refusals.ts';
+import type { BindingRuleId, NamespaceName } from '../../acl/ids.ts';
+import { unknownAuthMethod } from '../../acl/refusals.ts';
 import { bindingTargetOf } from '../../auth-methods/binding/binding-names.ts';
-import { watchKey } from '../../state/watch.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
-import { readMetaOf, readResultOf } from '../reading.ts';
-import { requireAcl } from '../rights/permissions.ts';
-import {
-  addressed,
-  namedNamespace,
-  namespaceOf,
-  requireNamespaceExists,
-  requireNotElsewhere,
-} from '../rights/select-namespace.ts';
+import { readMetaOf } from '../reading.ts';
 import type { Request, Service } from '../service.ts';
+import type { BindingRuleView } from '../views.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
+import { type KindById, placeOfNew, readById, toDelete, toUpdate } from './alike.ts';
 import { listScopeOf } from './list-scope.ts';
 import { listed } from './listing.ts';
 
 /** So many rules an auth method may have: each login goes through all of them, and its deletion deletes them. */
 export const RULES_OF_METHOD_MAX = 4096;
 
+const BINDING_RULES: KindById<BindingRule> = {
+  noun: 'binding rule',
+  table: 'binding-rules',
+  find: (view, id) => view.bindingRule(id),
+};
+
 export async function createBindingRule(
   service: Service,
   { draft }: OperationInput<'binding-rule.create'>,
   request: Request,
 ): Promise<OperationOutput<'binding-rule.create'>> {
-  const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'BindingRule', namespace: draft.namespace } as const;
-  const namespace = namespaceOf(service, request, caller, body).name;
-  requireAcl(caller, 'write', namespace);
-  requireNamespaceExists(service.view, namespace);
+  const { namespace } = placeOfNew(service, request, body);
   const rule = buildNewBindingRule(draft, {
     ...lookupsIn(service, namespace),
     freshId: service.random.uuid() as BindingRuleId,
@@ -64,19 +60,12 @@ function requireRoom(
   );
 }
 
-export async function readBindingRule(
+export function readBindingRule(
   service: Service,
   { id }: OperationInput<'binding-rule.read'>,
   { call }: Request,
 ): Promise<OperationOutput<'binding-rule.read'>> {
-  const meta = readMetaOf(service, 'binding-rules', watchKey({ id }));
-  const caller = service.callers.resolve(call.secret);
-  const found = service.view.bindingRule(id);
-  const { namespace, object: rule } = addressed(service, { call }, caller, { found });
-  requireAcl(caller, 'read', namespace.name);
-  requireLookupUuid('binding rule', id);
-  const shown = rule && ({ kind: 'binding-rule', rule } as const);
-  return readResultOf(meta, shown, () => objectMissing('binding rule', namedNamespace(namespace)));
+  return readById(service, BINDING_RULES, id, { call, show: bindingRuleViewOf });
 }
 
 export async function updateBindingRule(
@@ -84,13 +73,10 @@ export async function updateBindingRule(
   { id, draft }: OperationInput<'binding-rule.update'>,
   request: Request,
 ): Promise<OperationOutput<'binding-rule.update'>> {
-  const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'BindingRule', namespace: draft.namespace } as const;
-  const found = service.view.bindingRule(id);
-  const { namespace, object: existing } = addressed(service, request, caller, { found, body });
-  requireAcl(caller, 'write', namespace.name);
+  const { namespace, existing } = toUpdate(service, BINDING_RULES, id, { request, body });
   const rule = applyBindingRuleUpdate(existing, draft, {
-    ...lookupsIn(service, namespace.name),
+    ...lookupsIn(service, namespace),
     pathId: id,
   });
   const change = { type: 'binding-rule.set', presence: 'update', rule } as const;
@@ -104,15 +90,8 @@ export async function deleteBindingRule(
   { id }: OperationInput<'binding-rule.delete'>,
   request: Request,
 ): Promise<OperationOutput<'binding-rule.delete'>> {
-  const caller = service.callers.resolve(request.call.secret);
-  const found = service.view.bindingRule(id);
-  const { namespace, object: rule, elsewhere } = addressed(service, request, caller, { found });
-  requireAcl(caller, 'write', namespace.name);
-  requireLookupUuid('binding rule', id);
-  if (rule === undefined) {
-    requireNotElsewhere(caller, namespace, 'binding rule', elsewhere);
-    return nothingDeleted(service);
-  }
+  const rule = toDelete(service, BINDING_RULES, id, request);
+  if (rule === undefined) return nothingDeleted(service);
   const change = { type: 'binding-rule.delete', id: rule.id } as const;
   const result = await commit(service, request, change, 'deleted');
   service.metrics.count('acl.bindingrule.delete');
@@ -133,7 +112,7 @@ export async function listBindingRules(
     fetch: (rest) => service.view.bindingRules(scope, method, rest),
     keyOf: (rule) => rule.id,
     keeps: (rule) => shows(rule.namespace),
-    show: (rule) => ({ kind: 'binding-rule', rule }) as const,
+    show: bindingRuleViewOf,
   });
 }
 
@@ -145,4 +124,8 @@ function lookupsIn({ view, authMethods }: Service, namespace: NamespaceName): Bi
       return bindingTargetOf(method.name, authMethods.types[method.type].attributeNames(method));
     },
   };
+}
+
+function bindingRuleViewOf(rule: BindingRule): BindingRuleView {
+  return { kind: 'binding-rule', rule };
 }

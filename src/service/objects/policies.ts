@@ -6,37 +6,42 @@ import {
   type PolicyLookups,
   requireDeletablePolicy,
 } from '../../acl/checks/policy-checks.ts';
-import { type NamespaceName, type PolicyId, requireLookupUuid } from '../../acl/ids.ts';
-import { objectMissing } from '../../acl/refusals.ts';
+import type { NamespaceName, PolicyId } from '../../acl/ids.ts';
+import type { Policy } from '../../acl/policy.ts';
 import { checkForNamespace } from '../../rules/namespace-check.ts';
 import { parseRules } from '../../rules/parse-rules.ts';
 import { pageKeyOf } from '../../state/reads/lists.ts';
-import { watchKey } from '../../state/watch.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
-import { readMetaOf, readResultOf } from '../reading.ts';
-import { requireAcl } from '../rights/permissions.ts';
-import {
-  addressed,
-  namedNamespace,
-  namespaceOf,
-  requireNamespaceExists,
-  requireNotElsewhere,
-} from '../rights/select-namespace.ts';
+import { readMetaOf } from '../reading.ts';
 import type { Request, Service } from '../service.ts';
+import type { PolicyView } from '../views.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
+import {
+  type KindById,
+  type KindByName,
+  placeOfNew,
+  readById,
+  readByName,
+  toDelete,
+  toUpdate,
+} from './alike.ts';
 import { listScopeOf } from './list-scope.ts';
 import { listed } from './listing.ts';
+
+const POLICIES: KindById<Policy> & KindByName<Policy> = {
+  noun: 'policy',
+  table: 'policies',
+  find: (view, id) => view.policy(id),
+  named: (view, namespace, name) => view.policyByName(namespace, name),
+};
 
 export async function createPolicy(
   service: Service,
   { draft }: OperationInput<'policy.create'>,
   request: Request,
 ): Promise<OperationOutput<'policy.create'>> {
-  const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Policy', namespace: draft.namespace } as const;
-  const namespace = namespaceOf(service, request, caller, body).name;
-  requireAcl(caller, 'write', namespace);
-  requireNamespaceExists(service.view, namespace);
+  const { namespace } = placeOfNew(service, request, body);
   const policy = buildNewPolicy(draft, {
     ...lookupsIn(service, namespace),
     freshId: service.random.uuid() as PolicyId,
@@ -48,33 +53,20 @@ export async function createPolicy(
   return result;
 }
 
-export async function readPolicy(
+export function readPolicy(
   service: Service,
   { id }: OperationInput<'policy.read'>,
   { call }: Request,
 ): Promise<OperationOutput<'policy.read'>> {
-  const meta = readMetaOf(service, 'policies', watchKey({ id }));
-  const caller = service.callers.resolve(call.secret);
-  const found = service.view.policy(id);
-  const { namespace, object: policy } = addressed(service, { call }, caller, { found });
-  requireAcl(caller, 'read', namespace.name);
-  requireLookupUuid('policy', id);
-  const shown = policy && ({ kind: 'policy', policy } as const);
-  return readResultOf(meta, shown, () => objectMissing('policy', namedNamespace(namespace)));
+  return readById(service, POLICIES, id, { call, show: policyViewOf });
 }
 
-export async function readPolicyByName(
+export function readPolicyByName(
   service: Service,
   { name }: OperationInput<'policy.read-by-name'>,
   { call }: Request,
 ): Promise<OperationOutput<'policy.read-by-name'>> {
-  const caller = service.callers.resolve(call.secret);
-  const namespace = namespaceOf(service, { call }, caller);
-  requireAcl(caller, 'read', namespace.name);
-  const meta = readMetaOf(service, 'policies', watchKey({ namespace: namespace.name, name }));
-  const policy = service.view.policyByName(namespace.name, name);
-  const shown = policy && ({ kind: 'policy', policy } as const);
-  return readResultOf(meta, shown, () => objectMissing('policy', namedNamespace(namespace)));
+  return readByName(service, POLICIES, name, { call, show: policyViewOf });
 }
 
 export async function updatePolicy(
@@ -82,13 +74,10 @@ export async function updatePolicy(
   { id, draft }: OperationInput<'policy.update'>,
   request: Request,
 ): Promise<OperationOutput<'policy.update'>> {
-  const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Policy', namespace: draft.namespace } as const;
-  const found = service.view.policy(id);
-  const { namespace, object: existing } = addressed(service, request, caller, { found, body });
-  requireAcl(caller, 'write', namespace.name);
+  const { namespace, existing } = toUpdate(service, POLICIES, id, { request, body });
   const policy = applyPolicyUpdate(existing, draft, {
-    ...lookupsIn(service, namespace.name),
+    ...lookupsIn(service, namespace),
     pathId: id,
   });
   const change = { type: 'policy.set', presence: 'update', policy } as const;
@@ -102,15 +91,8 @@ export async function deletePolicy(
   { id }: OperationInput<'policy.delete'>,
   request: Request,
 ): Promise<OperationOutput<'policy.delete'>> {
-  const caller = service.callers.resolve(request.call.secret);
-  const found = service.view.policy(id);
-  const { namespace, object: policy, elsewhere } = addressed(service, request, caller, { found });
-  requireAcl(caller, 'write', namespace.name);
-  requireLookupUuid('policy', id);
-  if (policy === undefined) {
-    requireNotElsewhere(caller, namespace, 'policy', elsewhere);
-    return nothingDeleted(service);
-  }
+  const policy = toDelete(service, POLICIES, id, request);
+  if (policy === undefined) return nothingDeleted(service);
   requireDeletablePolicy(policy);
   const change = { type: 'policy.delete', id: policy.id } as const;
   const result = await commit(service, request, change, 'deleted');
@@ -131,7 +113,7 @@ export async function listPolicies(
     fetch: (rest) => service.view.policies(scope, rest),
     keyOf: (policy) => pageKeyOf(policy),
     keeps: (policy) => shows(policy.namespace),
-    show: (policy) => ({ kind: 'policy', policy }) as const,
+    show: policyViewOf,
   });
 }
 
@@ -140,4 +122,8 @@ function lookupsIn({ view }: Service, namespace: NamespaceName): PolicyLookups {
     policyNamed: (name) => view.policyByName(namespace, name),
     requireRules: (rules, home) => checkForNamespace(parseRules(rules), home),
   };
+}
+
+function policyViewOf(policy: Policy): PolicyView {
+  return { kind: 'policy', policy };
 }

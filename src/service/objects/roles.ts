@@ -9,40 +9,43 @@ import {
   type RoleId,
   requireLookupUuid,
 } from '../../acl/ids.ts';
-import { objectMissing } from '../../acl/refusals.ts';
 import type { Role } from '../../acl/role.ts';
 import { isGiven } from '../../acl/values/given.ts';
 import { pageKeyOf } from '../../state/reads/lists.ts';
-import { watchKey } from '../../state/watch.ts';
 import { dependencyOf } from '../dependencies.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
-import { readMetaOf, readResultOf } from '../reading.ts';
+import { readMetaOf } from '../reading.ts';
 import { NO_LINKS, requireMayAdd, requireMayLend } from '../rights/lent-rights.ts';
-import { requireAcl } from '../rights/permissions.ts';
-import {
-  addressed,
-  namedNamespace,
-  namespaceOf,
-  requireNamespaceExists,
-  requireNotElsewhere,
-} from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
+import {
+  type KindById,
+  type KindByName,
+  placeOfNew,
+  readById,
+  readByName,
+  toDelete,
+  toUpdate,
+} from './alike.ts';
 import { listScopeOf } from './list-scope.ts';
 import { listed } from './listing.ts';
 import { roleViewOf } from './make-views.ts';
 import { policyIdsOf } from './resolve-links.ts';
+
+const ROLES: KindById<Role> & KindByName<Role> = {
+  noun: 'role',
+  table: 'roles',
+  find: (view, id) => view.role(id),
+  named: (view, namespace, name) => view.roleByName(namespace, name),
+};
 
 export async function createRole(
   service: Service,
   { draft }: OperationInput<'role.create'>,
   request: Request,
 ): Promise<OperationOutput<'role.create'>> {
-  const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Role', namespace: draft.namespace } as const;
-  const namespace = namespaceOf(service, request, caller, body).name;
-  requireAcl(caller, 'write', namespace);
-  requireNamespaceExists(service.view, namespace);
+  const { caller, namespace } = placeOfNew(service, request, body);
   const role = buildNewRole(draft, {
     ...lookupsIn(service, draft, namespace),
     freshId: service.random.uuid() as RoleId,
@@ -56,33 +59,22 @@ export async function createRole(
   return result;
 }
 
-export async function readRole(
+export function readRole(
   service: Service,
   { id }: OperationInput<'role.read'>,
   { call }: Request,
 ): Promise<OperationOutput<'role.read'>> {
-  const meta = readMetaOf(service, 'roles', watchKey({ id }));
-  const caller = service.callers.resolve(call.secret);
-  const found = service.view.role(id);
-  const { namespace, object: role } = addressed(service, { call }, caller, { found });
-  requireAcl(caller, 'read', namespace.name);
-  requireLookupUuid('role', id);
-  const shown = role && roleViewOf(role, service.names);
-  return readResultOf(meta, shown, () => objectMissing('role', namedNamespace(namespace)));
+  const show = (role: Role) => roleViewOf(role, service.names);
+  return readById(service, ROLES, id, { call, show });
 }
 
-export async function readRoleByName(
+export function readRoleByName(
   service: Service,
   { name }: OperationInput<'role.read-by-name'>,
   { call }: Request,
 ): Promise<OperationOutput<'role.read-by-name'>> {
-  const caller = service.callers.resolve(call.secret);
-  const namespace = namespaceOf(service, { call }, caller);
-  requireAcl(caller, 'read', namespace.name);
-  const meta = readMetaOf(service, 'roles', watchKey({ namespace: namespace.name, name }));
-  const role = service.view.roleByName(namespace.name, name);
-  const shown = role && roleViewOf(role, service.names);
-  return readResultOf(meta, shown, () => objectMissing('role', namedNamespace(namespace)));
+  const show = (role: Role) => roleViewOf(role, service.names);
+  return readByName(service, ROLES, name, { call, show });
 }
 
 export async function updateRole(
@@ -90,13 +82,10 @@ export async function updateRole(
   { id, draft }: OperationInput<'role.update'>,
   request: Request,
 ): Promise<OperationOutput<'role.update'>> {
-  const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Role', namespace: draft.namespace } as const;
-  const found = service.view.role(id);
-  const { namespace, object: existing } = addressed(service, request, caller, { found, body });
-  requireAcl(caller, 'write', namespace.name);
+  const { caller, namespace, existing } = toUpdate(service, ROLES, id, { request, body });
   const role = applyRoleUpdate(existing, draft, {
-    ...lookupsIn(service, draft, namespace.name),
+    ...lookupsIn(service, draft, namespace),
     pathId: id,
   });
   const before = existing === undefined ? NO_LINKS : linksOf(existing);
@@ -113,15 +102,8 @@ export async function deleteRole(
   { id }: OperationInput<'role.delete'>,
   request: Request,
 ): Promise<OperationOutput<'role.delete'>> {
-  const caller = service.callers.resolve(request.call.secret);
-  const found = service.view.role(id);
-  const { namespace, object: role, elsewhere } = addressed(service, request, caller, { found });
-  requireAcl(caller, 'write', namespace.name);
-  requireLookupUuid('role', id);
-  if (role === undefined) {
-    requireNotElsewhere(caller, namespace, 'role', elsewhere);
-    return nothingDeleted(service);
-  }
+  const role = toDelete(service, ROLES, id, request);
+  if (role === undefined) return nothingDeleted(service);
   const result = await commit(service, request, { type: 'role.delete', id: role.id }, 'deleted');
   service.metrics.count('acl.role.delete');
   return result;

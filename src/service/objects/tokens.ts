@@ -21,15 +21,11 @@ import { readMetaOf, readResultOf } from '../reading.ts';
 import { NO_LINKS, requireMayAdd, requireMayLend } from '../rights/lent-rights.ts';
 import { LinkRoom } from '../rights/link-room.ts';
 import { mayAcl, requireAcl } from '../rights/permissions.ts';
-import {
-  addressed,
-  namespaceOf,
-  requireNamespaceExists,
-  requireNotElsewhere,
-} from '../rights/select-namespace.ts';
+import { addressed, requireNotElsewhere } from '../rights/select-namespace.ts';
 import type { Request, Service } from '../service.ts';
 import type { TokenView } from '../views.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
+import { placeOfNew } from './alike.ts';
 import { expandedTokenOf } from './expanded-token.ts';
 import { tokenViewOf } from './make-views.ts';
 import { tokenLinksOf } from './resolve-links.ts';
@@ -40,11 +36,8 @@ export async function createToken(
   request: Request,
 ): Promise<OperationOutput<'token.create'>> {
   const { view } = service;
-  const caller = service.callers.resolve(request.call.secret);
   const body = { kind: 'Token', namespace: draft.namespace } as const;
-  const namespace = namespaceOf(service, request, caller, body).name;
-  requireAcl(caller, 'write', namespace);
-  requireNamespaceExists(view, namespace);
+  const { caller, namespace } = placeOfNew(service, request, body);
   const { nowMs, freshAccessorId, freshSecretId, limits } = freshToken(service);
   // Field by field: spreading objects takes longer than making them, and this is the busiest write.
   const token = buildNewToken(draft, {

@@ -99,6 +99,9 @@ t.test('namespaces: body, parameter, header, own token, default, in this order',
   t.equal(await place('', '', '', ROOT), 'default');
   const nowhere = harness.run('policy.create', { draft: { name: 'x', namespace: 'nowhere' } });
   t.equal(await refusalOf(nowhere), 'invalid: Namespace "nowhere" does not exist');
+  // What is wrong with the place is told before what is wrong with the object.
+  const linked = newToken(harness, { namespace: 'nowhere', policies: [{ name: 'nothing' }] });
+  t.equal(await refusalOf(linked), 'invalid: Namespace "nowhere" does not exist');
   const listed = harness.run('policy.list', { page: {} }, { namespaceParameter: 'nowhere' });
   t.equal(await refusalOf(listed), 'invalid: Namespace "nowhere" does not exist');
   const everywhere = harness.run('policy.read-by-name', { name: 'x' }, { namespaceParameter: '*' });
