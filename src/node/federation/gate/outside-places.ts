@@ -45,7 +45,7 @@ export class OutsidePlaces {
       return;
     }
     // A reign of another one, which it may have begun itself, stands behind what it has of those of this one.
-    if (ownEnd(replication, cursor) === undefined) return;
+    if (!isOwn(replication, cursor)) return;
     const upTo = { epoch: cursor.epoch, seq: cursor.seq };
     this.#places.set(datacenter, { upTo, heardAtMs: clock.wallMs() });
   }
@@ -64,13 +64,22 @@ export class OutsidePlaces {
   }
 }
 
-/** Where the reign of that place ends here, as far as it is this datacenter's; undefined where it is none of it. */
-function ownEnd(
-  { datacenter, epochs, cursor }: Pick<Replication, 'cursor' | 'datacenter' | 'epochs'>,
-  { epoch }: Pick<GlobalCursor, 'epoch'>,
-): Position | undefined {
+type Chain = Pick<Replication, 'cursor' | 'datacenter' | 'epochs'>;
+type InEpoch = Pick<GlobalCursor, 'epoch'>;
+
+function isOwn({ datacenter, epochs }: Chain, { epoch }: InEpoch): boolean {
+  return epochs.find((each) => each.epoch === epoch)?.primary === datacenter;
+}
+
+/**
+ * Where the reign of that place ends here, as far as it is this datacenter's; undefined where it is none of it, or
+ * another one has reigned behind it: what that one has left behind this one may have written, and set apart.
+ */
+function ownEnd(replication: Chain, { epoch }: InEpoch): Position | undefined {
+  const { epochs, cursor } = replication;
   const place = epochs.findIndex((each) => each.epoch === epoch);
-  if (epochs[place]?.primary !== datacenter) return undefined;
-  const next = epochs[place + 1];
+  const behind = epochs.slice(place);
+  if (place === -1 || !behind.every((each) => isOwn(replication, each))) return undefined;
+  const next = behind[1];
   return { epoch, seq: next === undefined ? cursor.seq : next.startSeq - 1 };
 }
