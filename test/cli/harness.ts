@@ -34,7 +34,8 @@ export interface Script {
   readonly files?: Readonly<Record<string, string>>;
   /** Files that are read in chunks; `-` is standard input. */
   readonly bytes?: Readonly<Record<string, Uint8Array>>;
-  readonly standardInput?: string;
+  /** Its text, or why it cannot be read. */
+  readonly standardInput?: string | Error;
   /** No secret can be written to a file. */
   readonly isDiskFull?: boolean;
   readonly isTerminal?: boolean;
@@ -93,7 +94,10 @@ export async function run(given: readonly string[], script: Script = {}): Promis
           throw new Error(`ENOENT: no such file or directory, open '${path}'`);
         return text;
       },
-      readStandardInput: () => script.standardInput ?? '',
+      readStandardInput: () => {
+        if (script.standardInput instanceof Error) throw script.standardInput;
+        return script.standardInput ?? '';
+      },
       writeSecretFile: (path, text) => {
         if (script.isDiskFull === true) throw new Error('ENOSPC: no space left on device, write');
         secretFiles[path] = text;

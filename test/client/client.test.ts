@@ -2,6 +2,7 @@
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import {
   type AddressInfo,
   createServer as createNetServer,
@@ -32,6 +33,8 @@ import {
 } from '../../src/client/entry.ts';
 import { httpTransport } from '../../src/platform-node/net/http-transport.ts';
 import { listOf, policyView, readMeta, server, WRITE_META } from '../http/support.ts';
+import { selfSigned } from '../support/certificates.ts';
+import { trustWhoever } from '../support/trust-whoever.ts';
 
 const stream: Transport['stream'] = () => Promise.reject(new Error('not expected'));
 const ADDRESS = 'http://127.0.0.1:8500';
@@ -288,11 +291,42 @@ t.test('over sockets: each way to get no answer has its name', async (t) => {
     response.write('only this', () => response.destroy());
   });
   t.equal(await failure(`http://127.0.0.1:${await listen(t, half)}/`), 'broken');
+  const says = (text: string) =>
+    createNetServer((socket) => {
+      socket.on('error', () => undefined).once('data', () => socket.end(text));
+    });
+  const upgrades = says(
+    'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
+  );
+  t.equal(await failure(`http://127.0.0.1:${await listen(t, upgrades)}/`), 'unreadable');
+  const overflows = says(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`);
+  t.equal(await failure(`http://127.0.0.1:${await listen(t, overflows)}/`), 'unreadable');
+  const cut = says('HTTP/1.1 200 OK\r\nx: y');
+  t.equal(await failure(`http://127.0.0.1:${await listen(t, cut)}/`), 'broken');
   const closed = createNetServer();
   const port = await listen(t, closed);
   await new Promise((resolve) => closed.close(resolve));
   t.equal(await failure(`http://127.0.0.1:${port}/`), 'refused');
 });
+
+t.test(
+  'over sockets: no variable of the environment has a token sent to whoever answers',
+  async (t) => {
+    const own = selfSigned();
+    let asked = 0;
+    const stranger = createTlsServer(own, (_, response) => {
+      asked += 1;
+      response.end('true');
+    });
+    const url = `https://127.0.0.1:${await listen(t, stranger)}/`;
+    trustWhoever(t);
+    const request = { method: 'GET', headers: { 'x-service-token': 's' }, body: undefined, url };
+    for (const tls of [{}, { ca: own.cert }]) {
+      t.equal(await failureOf(httpTransport({ timeoutMs: 60_000, tls }).send(request)), 'tls');
+    }
+    t.equal(asked, 0);
+  },
+);
 
 t.test('over sockets: an answer without end is no answer', async (t) => {
   const request = { method: 'GET', headers: {}, body: undefined };

@@ -15,17 +15,20 @@ export function textInput(surroundings: Surroundings, flag: string, value: strin
 /** The text of a file; `-` is standard input. Throws UsageError naming `flag`. */
 export function fileInput(surroundings: Surroundings, flag: string, path: string): string {
   if (path === '-') return standardInput(surroundings, flag);
+  return readFrom(flag, `the file ${path}`, () => surroundings.readTextFile(path));
+}
+
+function readFrom(flag: string, what: string, read: () => string): string {
   try {
-    return surroundings.readTextFile(path);
+    return read();
   } catch (error) {
-    const reason = messageOf(error);
-    throw new UsageError(`${flag}: cannot read the file ${path}: ${reason}`);
+    throw new UsageError(`${flag}: cannot read ${what}: ${messageOf(error)}`);
   }
 }
 
 /** It is there once: who asks for it again, or gets nothing, must not take that for an empty text. */
 function standardInput(surroundings: Surroundings, flag: string): string {
-  const text = surroundings.readStandardInput();
+  const text = readFrom(flag, 'standard input', () => surroundings.readStandardInput());
   if (text !== '') return text;
   throw new UsageError(`${flag}: standard input is empty, or another option has read it already`);
 }

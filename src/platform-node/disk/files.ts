@@ -8,6 +8,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
@@ -21,9 +22,31 @@ export function readTextFile(path: string): string {
   return readFileSync(path, 'utf8');
 }
 
-/** Everything on standard input as text; waits for its end. */
+const STANDARD_INPUT = 0;
+const INPUT_CHUNK_BYTES = 64 * 1024;
+/** Between two looks at a standard input that says that there is nothing yet. */
+const INPUT_PAUSE_MS = 20;
+
+/** Everything on standard input as text; waits for its end, also in a pipe that has nobody wait. */
 export function readStandardInput(): string {
-  return readFileSync(0, 'utf8');
+  const chunks: Buffer[] = [];
+  for (;;) {
+    const chunk = Buffer.alloc(INPUT_CHUNK_BYTES);
+    const count = readOrWait(STANDARD_INPUT, chunk);
+    if (count === 0) return Buffer.concat(chunks).toString('utf8');
+    chunks.push(chunk.subarray(0, count));
+  }
+}
+
+function readOrWait(descriptor: number, into: Buffer): number {
+  for (;;) {
+    try {
+      return readSync(descriptor, into);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, INPUT_PAUSE_MS);
+    }
+  }
 }
 
 /** The name of this machine without its domain. */

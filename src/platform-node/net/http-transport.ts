@@ -19,6 +19,7 @@ import {
   type TransportRequest,
   type TransportResponse,
 } from '../../client/transport.ts';
+import { CERTIFICATES_CHECKED } from './tls-context.ts';
 
 export interface HttpTransportOptions {
   /** Path of a Unix socket to connect to in place of the host of the address. */
@@ -101,6 +102,7 @@ function begin(
     timeout: options.timeoutMs,
     ...(options.socketPath === undefined ? {} : { socketPath: options.socketPath }),
     ...options.tls,
+    ...CERTIFICATES_CHECKED,
   };
   const start = request.url.startsWith('https:') ? httpsRequest : httpRequest;
   const outgoing = startedWith(() => start(request.url, settings));
@@ -110,6 +112,14 @@ function begin(
       resolve(incoming);
     });
     outgoing.on('error', (error) => reject(begun.givenUp ?? failureOf(error)));
+    outgoing.once('upgrade', ({ statusCode }, socket) => {
+      socket.destroy();
+      reject(new TransportError('unreadable', `status ${statusCode}, and no answer behind it`));
+    });
+    // However it ends, whoever waits hears of it: a process that waits for nothing else would be over.
+    outgoing.once('close', () =>
+      reject(new TransportError('broken', 'it ended without an answer')),
+    );
   });
   const { timeoutMs } = options;
   const begun: Begun = { outgoing, answer, givenUp: undefined, hasAnswer: false, timeoutMs };
@@ -184,6 +194,9 @@ function headOf(incoming: IncomingMessage): Pick<TransportResponse, 'status' | '
   return { status: incoming.statusCode ?? 0, headers: byName };
 }
 
+/** What ended in the middle may have been cut off: that is no fault of what speaks there. */
+const HPE_CUT_OFF = 'HPE_INVALID_EOF_STATE';
+
 const FAILURES: ReadonlyMap<string, TransportFailure> = new Map([
   ['ECONNREFUSED', 'refused'],
   ['ENOENT', 'refused'],
@@ -201,6 +214,7 @@ function failureOf(error: unknown): TransportError {
   if (error instanceof TransportError) return error;
   const { code = '', message } = error as NodeJS.ErrnoException;
   const isTls = /^(ERR_(TLS|SSL)|CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED)/.test(code);
-  const failure = isTls ? 'tls' : (FAILURES.get(code) ?? 'broken');
+  const isStrange = code.startsWith('HPE_') && code !== HPE_CUT_OFF;
+  const failure = isTls ? 'tls' : (FAILURES.get(code) ?? (isStrange ? 'unreadable' : 'broken'));
   return new TransportError(failure, message === '' ? code : message, { cause: error });
 }

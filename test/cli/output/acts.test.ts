@@ -29,6 +29,14 @@ t.test('standard input: what is empty there is no text, and no secret', async (t
   }
 });
 
+t.test('standard input: where it cannot be read the flag is named', async (t) => {
+  const { status, err } = await run(['acl', 'policy', 'create', '--name', 'p', '--rules', '-'], {
+    standardInput: new Error('EISDIR: illegal operation on a directory, read'),
+  });
+  t.equal(status, 2);
+  t.match(err, 'Error: --rules: cannot read standard input: EISDIR: illegal operation');
+});
+
 t.test('rules: those of a blank file, or of blank input, blank no policy', async (t) => {
   for (const rules of ['@blank', '-']) {
     const { status, err, asked } = await run(
