@@ -175,7 +175,7 @@ function hintOf(error: ClientError): string | undefined {
     case 503:
       if (NAMES_THE_WAY.test(error.message))
         return 'nothing was changed; the message names the way on.';
-      return `try again ${whenOf(error)}; nothing was changed.${ifItLasts(error)}`;
+      return `try again ${whenOf(error)}; ${whatWasDone(error)}${ifItLasts(error)}`;
     default:
       return error.code === undefined ? hintOfStrange(error) : undefined;
   }
@@ -206,6 +206,11 @@ function ifItLasts({ asked, message }: ClientError): string {
   return asked.method === 'PUT' && asked.path.startsWith('/v1/operator/primary')
     ? ' Where the primary is gone: `conclave operator promote --election` at the one that shall take over.'
     : ' If it lasts: `conclave operator datacenters` says why, and `conclave operator promote` moves the primary.';
+}
+
+/** A proxy says 503, too, where it had passed on what was asked, and heard no more. */
+function whatWasDone({ code, status }: ClientError): string {
+  return code === undefined && status !== 429 ? `but ${WHETHER_DONE}` : 'nothing was changed.';
 }
 
 function whenOf({ retryAfterSeconds }: ClientError): string {

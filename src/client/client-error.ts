@@ -9,6 +9,9 @@ export interface AskedOf {
   readonly path: string;
 }
 
+/** A date is no number, and what is longer no time to wait. */
+const WAIT_SECONDS = /^\d{1,6}$/;
+
 /** The server answered with something else than success. Never carries the token that was sent. */
 export class ClientError extends Error {
   override readonly name = 'ClientError';
@@ -25,8 +28,8 @@ export class ClientError extends Error {
     this.status = response.status;
     this.code = code;
     this.asked = asked;
-    const seconds = Number.parseInt(response.headers['retry-after'] ?? '', 10);
-    this.retryAfterSeconds = Number.isNaN(seconds) ? undefined : seconds;
+    const wait = response.headers['retry-after'] ?? '';
+    this.retryAfterSeconds = WAIT_SECONDS.test(wait) ? Number(wait) : undefined;
   }
 }
 

@@ -25,13 +25,12 @@ export function normaliseArguments(root: Command, given: readonly string[]): rea
       continue;
     }
     const flag = flagIn(argument);
-    const option = command.options.find(
-      ({ long, short }) => long === `--${flag.name}` || short === `--${flag.name}`,
-    );
+    const option = optionOf(command, flag);
     written.push(...rewritten(argument, flag, option));
     // What follows is this flag's value even when it begins with a hyphen.
     if (option?.required === true && flag.value === undefined && place + 1 < given.length) {
       place += 1;
+      requireValue(command, flag, given[place]!);
       written.push(given[place]!);
     }
   }
@@ -48,6 +47,22 @@ function flagIn(argument: string): Flag {
   const equals = bare.indexOf('=');
   if (equals === -1) return { name: bare, value: undefined };
   return { name: bare.slice(0, equals), value: bare.slice(equals + 1) };
+}
+
+function optionOf(command: Command, { name }: Flag): Option | undefined {
+  return command.options.find(({ long, short }) => long === `--${name}` || short === `--${name}`);
+}
+
+/**
+ * A script whose variable is empty, and stands without quotes, leaves no value: the next flag would be taken for it,
+ * and what that one asks for, as of a token that it be local, would not be done.
+ */
+function requireValue(command: Command, { name }: Flag, value: string): void {
+  if (!value.startsWith('-') || optionOf(command, flagIn(value)) === undefined) return;
+  const next = flagIn(value).name;
+  throw new UsageError(
+    `--${name} has no value: --${next} follows, which is a flag itself; --${name}=${value.startsWith('--') ? '--' : '-'}${next} would be its value`,
+  );
 }
 
 function rewritten(argument: string, flag: Flag, option: Option | undefined): readonly string[] {

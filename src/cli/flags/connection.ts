@@ -72,7 +72,7 @@ export function addFormatFlag(command: Command): void {
 export function connectionOf(options: ConnectionOptions, surroundings: Surroundings): Connection {
   const { environment } = surroundings;
   const address = options.httpAddr ?? (environment.CONCLAVE_HTTP_ADDR || DEFAULT_ADDRESS);
-  const socketPath = address.startsWith('unix://') ? address.slice('unix://'.length) : undefined;
+  const socketPath = socketPathOf(address);
   return {
     address,
     baseUrl: socketPath === undefined ? baseUrlOf(address) : 'http://localhost',
@@ -117,6 +117,12 @@ function requireOwn(cert: string, key: string): void {
 function requireCertificates(source: string, pem: string): void {
   const fault = certificatesFault(pem);
   if (fault !== undefined) throw new UsageError(`${source}: the file ${fault}`);
+}
+
+/** Without a path, Node would connect to the port of HTTP: `unix://` alone is refused as an address. */
+function socketPathOf(address: string): string | undefined {
+  const path = address.startsWith('unix://') ? address.slice('unix://'.length) : '';
+  return path === '' ? undefined : path;
 }
 
 function baseUrlOf(address: string): string {

@@ -92,16 +92,19 @@ async function* mapped<From>(
   for await (const page of pages) yield page.map(toCandidate);
 }
 
-/** A name that fits exactly goes before ids that begin with the same letters. */
+/**
+ * What is the name of one object and the beginning of the id of another stands for neither: nobody shall get the
+ * rights of the one who meant the other.
+ */
 async function idOf(lookup: Lookup): Promise<string> {
   const { given, noun, nouns, listCommand, by } = lookup;
   if (isUuid(given)) return given;
   const wanted = given.toLowerCase();
   const matches: Candidate[] = [];
   for await (const page of lookup.candidates()) {
-    const named = by === 'id' ? undefined : page.find(({ name }) => name.toLowerCase() === wanted);
-    if (named !== undefined) return named.id;
-    matches.push(...page.filter(({ id }) => id.toLowerCase().startsWith(wanted)));
+    const isMeant = ({ id, name }: Candidate): boolean =>
+      id.toLowerCase().startsWith(wanted) || (by !== 'id' && name.toLowerCase() === wanted);
+    matches.push(...page.filter(isMeant));
   }
   if (matches.length === 1) return matches[0]!.id;
   const what = by === 'id' ? 'an id that begins with' : 'the name, or an id that begins with,';
@@ -117,6 +120,12 @@ async function idOf(lookup: Lookup): Promise<string> {
       ? `   … and ${matches.length - MATCHES_SHOWN_MAX} more\n`
       : '';
   throw new CommandFailed(
-    `${JSON.stringify(given)} fits ${matches.length} ${nouns}:\n${shown.join('')}${more}Next: give more of the id.`,
+    `${JSON.stringify(given)} fits ${matches.length} ${nouns}:\n${shown.join('')}${more}Next: ${nextOf(by)}.`,
   );
+}
+
+function nextOf(by: Lookup['by']): string {
+  return by === 'id'
+    ? 'give more of the id'
+    : 'give more of the id; a flag that ends with `name` takes nothing but names';
 }

@@ -123,6 +123,16 @@ const REFUSALS: readonly (readonly [name: string, answer: object, ...said: strin
     'Next: a write may have taken effect: read before you try again.\n',
   ],
   [
+    'a proxy that had passed on what was asked',
+    { status: 503, text: 'upstream connect error or disconnect/reset before headers' },
+    'Next: try again in a moment; but a write may have taken effect: read before you try again.\n',
+  ],
+  [
+    'a wait that is none',
+    { status: 429, text: 'slow', headers: { 'retry-after': '-5' } },
+    'Next: try again in a moment; nothing was changed.\n',
+  ],
+  [
     'an address that leads elsewhere',
     { status: 301, text: '' },
     'Next: check http:// or https:// in the address',
@@ -273,12 +283,36 @@ t.test('the beginning of an id: several that fit are shown, none is chosen', asy
   t.match(none.err, 'conclave acl policy list');
 });
 
-t.test('a name: goes before an id that begins with the same letters', async (t) => {
-  const policies = [POLICIES[0], { ...POLICIES[1], Name: 'AAAA1' }];
+t.test('a name that is the beginning of the id of another: neither is chosen', async (t) => {
+  const policies = [{ ...POLICIES[1], Name: 'AAAA1' }, POLICIES[0]];
+  const next = { 'x-service-next': 'there' };
+  const pages = [{ value: policies.slice(0, 1), headers: next }, { value: policies.slice(1) }];
+  for (const listed of [{ value: policies }, pages]) {
+    const answers = { 'GET /v1/acl/policies': listed };
+    for (const line of ['policy delete aaaa1', 'token create --policy-id aaaa1']) {
+      const { status, asked, err } = await run(['acl', ...line.split(' ')], { answers });
+      t.equal(status, 1);
+      t.ok(asked.every((each) => each.startsWith('GET /v1/acl/policies?')));
+      t.match(err, '"aaaa1" fits 2 policies:');
+      t.match(
+        err,
+        'Next: give more of the id; a flag that ends with `name` takes nothing but names',
+      );
+    }
+  }
   const { asked } = await run(['acl', 'policy', 'delete', 'aaaa1'], {
-    answers: { 'GET /v1/acl/policies': { value: policies } },
+    answers: { 'GET /v1/acl/policies': { value: policies.slice(0, 1) } },
   });
   t.equal(asked[1], `DELETE /v1/acl/policy/${OTHER_POLICY_ID}`);
+});
+
+t.test('a name that is in several namespaces: none is chosen', async (t) => {
+  const policies = [POLICIES[0], { ...POLICIES[1], Name: 'ops', Namespace: 'team-a' }];
+  const { status, err } = await run(['acl', 'token', 'list', '--ns', '*', '--policy', 'ops'], {
+    answers: { 'GET /v1/acl/policies': { value: policies } },
+  });
+  t.equal(status, 1);
+  t.match(err, '"ops" fits 2 policies:');
 });
 
 t.test('a token: is found by no description', async (t) => {
@@ -337,6 +371,7 @@ const USAGE: readonly (readonly [line: string, said: string])[] = [
   ['members --http-addr a:1?b', '--http-addr'],
   ['members --http-addr a:1#b', '--http-addr'],
   ['members --http-addr http://:b@a:1', '--http-addr'],
+  ['members --http-addr unix://', '--http-addr'],
   ['members --token-file missing', '--token-file'],
   ['acl auth-method delete x --ns=', '--namespace is empty'],
   ['acl token delete 1 --dc=', '--datacenter is empty'],
@@ -471,10 +506,28 @@ t.test(
 
 t.test('the value of a flag: is passed on although it looks like a flag', async (t) => {
   const { asked } = await run(
-    ['acl', 'token', 'create', '-description', '-local', '-secret', '-'],
+    ['acl', 'token', 'create', '-description', '-locals', '-secret', '-'],
     { answers: { 'PUT /v1/acl/token': { value: TOKEN } }, standardInput: `${SECRET}\n` },
   );
-  t.same(asked, [`PUT /v1/acl/token {"SecretID":"${SECRET}","Description":"-local"}`]);
+  t.same(asked, [`PUT /v1/acl/token {"SecretID":"${SECRET}","Description":"-locals"}`]);
+});
+
+t.test('a flag: is not taken for the value that another one lacks', async (t) => {
+  for (const line of [
+    'acl token create -description -local',
+    'acl token create --description --local',
+    'acl token create --description --expires-ttl=1h',
+    'login --method x --bearer-token-file y --token-sink-file --dry-run',
+    'acl token update x --description --clear policies',
+  ]) {
+    const { status, err, asked } = await run(line.split(' '));
+    t.same([status, asked], [2, []], line);
+    t.match(err, /^Error: --[a-z-]+ has no value: --[a-z-]+ follows, which is a flag itself/);
+  }
+  const { asked } = await run(['acl', 'token', 'create', '--description=--local'], {
+    answers: { 'PUT /v1/acl/token': { value: TOKEN } },
+  });
+  t.same(asked, ['PUT /v1/acl/token {"Description":"--local"}']);
 });
 
 t.test('an error that nobody foresaw: one line, and the stack only when asked for', async (t) => {
