@@ -1,15 +1,12 @@
 // What all commands that delete something have in common: what it depends on, who must know of it before they end,
 // and what is said while not everybody does.
 
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import type { AnswerMeta } from '../client/call-types.ts';
 import { addCasFlag } from './command-line.ts';
 import { CommandFailed } from './failed.ts';
 import type { Session } from './session.ts';
-
-export interface AckOptions {
-  readonly ack?: string;
-}
+import { type AckOptions, addAckFlag } from './writes.ts';
 
 export interface DeleteOptions extends AckOptions {
   readonly cas?: number;
@@ -18,12 +15,6 @@ export interface DeleteOptions extends AckOptions {
 export function addDeleteFlags(command: Command): void {
   addCasFlag(command);
   addAckFlag(command);
-}
-
-export function addAckFlag(command: Command): void {
-  const says =
-    'who must have it before this ends: the primary, a majority of the datacenters, or all';
-  command.addOption(new Option('--ack <level>', says).choices(['primary', 'majority', 'all']));
 }
 
 /** What the flags ask of the server. */

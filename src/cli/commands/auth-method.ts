@@ -22,6 +22,7 @@ import { AUTH_METHOD_COLUMNS, authMethodParts } from '../show/auth-method.ts';
 import { metaColumns, namespaceColumn } from '../show/common.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { notBlank, UsageError } from '../usage-error.ts';
+import { type AckOptions, addAckFlag, unknownIn, written } from '../writes.ts';
 
 type Body = CallInput<'auth-method.update'>['body'];
 
@@ -29,7 +30,7 @@ interface WhichMethod {
   readonly name?: string;
 }
 
-interface ContentOptions extends WhichMethod {
+interface ContentOptions extends WhichMethod, AckOptions {
   readonly description?: string;
   readonly displayName?: string;
   readonly maxTokenTtl?: string;
@@ -122,6 +123,7 @@ function addContentFlags(command: Command): void {
     '--namespace-rule-bind-namespace <name>',
     'namespace of their tokens; one for each selector, in the same order',
   );
+  addAckFlag(command);
 }
 
 /** What the flags say; fields without a flag are undefined. */
@@ -165,11 +167,12 @@ async function createMethod(
 ): Promise<void> {
   if (!options.name) throw new UsageError('--name is required');
   if (!options.type) throw new UsageError('--type is required');
-  const content = contentOf(session, options);
-  const { value } = await session.client.authMethod.create({
-    body: { Name: options.name, Type: options.type, ...content },
-  });
+  const body = { Name: options.name, Type: options.type, ...contentOf(session, options) };
+  const { value, late } = await written(session, options, (asked) =>
+    session.client.authMethod.create({ ...asked, body }),
+  );
   await session.show(value, () => authMethodParts(value));
+  if (late !== undefined) throw late;
 }
 
 async function readMethod(
@@ -190,22 +193,24 @@ async function updateMethod(
   const name = nameOf(options, argument);
   const content = contentOf(session, options);
   const { value: current } = await session.client.authMethod.read({ path: { name } });
-  const { value } = await session.client.authMethod.update({
-    path: { name },
-    query: { cas: casOf(options, current) },
-    body: {
-      Type: current.Type,
-      Description: content.Description ?? current.Description,
-      DisplayName: content.DisplayName ?? current.DisplayName,
-      MaxTokenTTL: content.MaxTokenTTL ?? current.MaxTokenTTL,
-      TokenLocality: content.TokenLocality ?? current.TokenLocality,
-      Config: content.Config ?? current.Config,
-      NamespaceRules:
-        content.NamespaceRules ??
-        (isCleared(options, 'namespace-rules') ? [] : current.NamespaceRules),
-    },
-  });
+  const body = {
+    ...unknownIn('auth-method.read', current),
+    Type: current.Type,
+    Description: content.Description ?? current.Description,
+    DisplayName: content.DisplayName ?? current.DisplayName,
+    MaxTokenTTL: content.MaxTokenTTL ?? current.MaxTokenTTL,
+    TokenLocality: content.TokenLocality ?? current.TokenLocality,
+    Config: content.Config ?? current.Config,
+    NamespaceRules:
+      content.NamespaceRules ??
+      (isCleared(options, 'namespace-rules') ? [] : current.NamespaceRules),
+  };
+  const cas = casOf(options, current);
+  const { value, late } = await written(session, options, ({ query, headers }) =>
+    session.client.authMethod.update({ path: { name }, query: { cas, ...query }, headers, body }),
+  );
   await session.show(value, () => authMethodParts(value));
+  if (late !== undefined) throw late;
 }
 
 async function deleteMethod(

@@ -22,6 +22,7 @@ import { BINDING_RULE_COLUMNS, bindingRuleParts } from '../show/auth-method.ts';
 import { metaColumns, namespaceColumn } from '../show/common.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { notBlank, UsageError } from '../usage-error.ts';
+import { type AckOptions, addAckFlag, unknownIn, written } from '../writes.ts';
 
 type Body = CallInput<'binding-rule.update'>['body'];
 
@@ -29,7 +30,7 @@ interface WhichRule {
   readonly id?: string;
 }
 
-interface ContentOptions {
+interface ContentOptions extends AckOptions {
   readonly description?: string;
   readonly selector?: string;
   readonly bindType?: string;
@@ -111,6 +112,7 @@ function addContentFlags(command: Command): void {
     .option('--bind-type <type>', 'service, node, role, policy or templated-policy')
     .option('--bind-name <name>', 'what is bound; attributes of the identity may be put in')
     .option('--bind-vars <name=value>', 'variable of a templated policy');
+  addAckFlag(command);
 }
 
 function bindVarsOf({ bindVars: value }: ContentOptions): Body['BindVars'] {
@@ -125,17 +127,19 @@ async function createRule(session: Session, options: CreateOptions): Promise<voi
   for (const flag of ['method', 'bindType', 'bindName'] as const)
     if (!options[flag])
       throw new UsageError(`--${flag.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)} is required`);
-  const { value } = await session.client.bindingRule.create({
-    body: {
-      AuthMethod: options.method,
-      Description: options.description,
-      Selector: notBlank('--selector', options.selector),
-      BindType: options.bindType,
-      BindName: options.bindName,
-      BindVars: bindVarsOf(options),
-    },
-  });
+  const body = {
+    AuthMethod: options.method,
+    Description: options.description,
+    Selector: notBlank('--selector', options.selector),
+    BindType: options.bindType,
+    BindName: options.bindName,
+    BindVars: bindVarsOf(options),
+  };
+  const { value, late } = await written(session, options, (asked) =>
+    session.client.bindingRule.create({ ...asked, body }),
+  );
   await session.show(value, () => bindingRuleParts(value));
+  if (late !== undefined) throw late;
 }
 
 async function readRule(
@@ -157,19 +161,21 @@ async function updateRule(
   const bindVars = bindVarsOf(options);
   const id = await ruleOf(session, options, argument);
   const { value: current } = await session.client.bindingRule.read({ path: { id } });
-  const { value } = await session.client.bindingRule.update({
-    path: { id },
-    query: { cas: casOf(options, current) },
-    body: {
-      AuthMethod: current.AuthMethod,
-      Description: options.description ?? current.Description,
-      Selector: selector ?? current.Selector,
-      BindType: options.bindType ?? current.BindType,
-      BindName: options.bindName ?? current.BindName,
-      BindVars: bindVars ?? (isCleared(options, 'bind-vars') ? {} : current.BindVars),
-    },
-  });
+  const body = {
+    ...unknownIn('binding-rule.read', current),
+    AuthMethod: current.AuthMethod,
+    Description: options.description ?? current.Description,
+    Selector: selector ?? current.Selector,
+    BindType: options.bindType ?? current.BindType,
+    BindName: options.bindName ?? current.BindName,
+    BindVars: bindVars ?? (isCleared(options, 'bind-vars') ? {} : current.BindVars),
+  };
+  const cas = casOf(options, current);
+  const { value, late } = await written(session, options, ({ query, headers }) =>
+    session.client.bindingRule.update({ path: { id }, query: { cas, ...query }, headers, body }),
+  );
   await session.show(value, () => bindingRuleParts(value));
+  if (late !== undefined) throw late;
 }
 
 /** The empty selector, which selects everybody, is asked for in a word of its own. */

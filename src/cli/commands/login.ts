@@ -3,7 +3,7 @@
 import type { Command } from 'commander';
 import { messageOf } from '../../../cluster/base/message-of.ts';
 import { addLeaf, addRepeatable, mapOf } from '../command-line.ts';
-import { type AckOptions, addAckFlag, deleteQuery, sayEnded } from '../deletions.ts';
+import { deleteQuery, sayEnded } from '../deletions.ts';
 import { CommandFailed } from '../failed.ts';
 import { fileInput } from '../flags/text-input.ts';
 import type { Session } from '../session.ts';
@@ -11,8 +11,9 @@ import { timeText } from '../show/common.ts';
 import { loginExplanationParts } from '../show/login-explanation.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { UsageError } from '../usage-error.ts';
+import { type AckOptions, addAckFlag, written } from '../writes.ts';
 
-interface LoginOptions {
+interface LoginOptions extends AckOptions {
   readonly method?: string;
   readonly bearerTokenFile?: string;
   readonly meta?: readonly string[];
@@ -32,6 +33,7 @@ export function addLoginCommands(program: Command, surroundings: Surroundings): 
         .option('--token-sink-file <path>', 'where to write the secret; only you can read the file')
         .option('--dry-run', 'say why it is granted or refused, and make no token; needs acl:read');
       addRepeatable(command, '--meta <name=value>', 'shown in the description of the token');
+      addAckFlag(command);
     },
     run: login,
   });
@@ -51,13 +53,16 @@ async function login(session: Session, options: LoginOptions): Promise<void> {
     return dryRun(session, bodyOf(session, method, bearerTokenFile, options));
   if (!tokenSinkFile) throw new UsageError('--token-sink-file is required');
   const body = bodyOf(session, method, bearerTokenFile, options);
-  const { value } = await session.client.login({ body });
+  const { value, late } = await written(session, options, (asked) =>
+    session.client.login({ ...asked, body }),
+  );
   await writeSink(session, tokenSinkFile, value.SecretID);
   const end = value.ExpirationTime;
   await session.done(
     { ...value, SecretID: '<hidden>' },
     `Logged in as token ${value.AccessorID}${end === undefined ? '' : `, valid until ${timeText(end)}`}. The secret is in ${tokenSinkFile}.`,
   );
+  if (late !== undefined) throw late;
 }
 
 function bodyOf(

@@ -20,6 +20,7 @@ import { policyId, roleId } from '../flags/references.ts';
 import type { Session } from '../session.ts';
 import { NAMESPACE_COLUMNS, namespaceParts } from '../show/namespace.ts';
 import type { Surroundings } from '../surroundings.ts';
+import { type AckOptions, addAckFlag, unknownBeside, unknownIn, written } from '../writes.ts';
 
 type Body = CallInput<'namespace.update'>['body'];
 type Namespace = CallOutput<'namespace.read'>;
@@ -28,7 +29,7 @@ interface WhichNamespace {
   readonly name?: string;
 }
 
-interface ContentOptions extends WhichNamespace, ClearOptions {
+interface ContentOptions extends WhichNamespace, ClearOptions, AckOptions {
   readonly description?: string;
   readonly defaultPolicyId?: readonly string[];
   readonly defaultPolicyName?: readonly string[];
@@ -101,6 +102,7 @@ function addContentFlags(command: Command): void {
   addRepeatable(command, '--default-role-id <id>', 'role of every token of the namespace');
   addRepeatable(command, '--default-role-name <name>', 'the same by name');
   addRepeatable(command, '--meta <name=value>', 'free data');
+  addAckFlag(command);
 }
 
 /** What the flags say on top of `current`; a list that is given replaces, `--clear` empties one. */
@@ -119,6 +121,7 @@ async function contentOf(
   return {
     Description: options.description ?? current.Description,
     ACLs: {
+      ...unknownBeside({ PolicyDefaults, RoleDefaults }, current.ACLs),
       ...(PolicyDefaults === undefined ? {} : { PolicyDefaults }),
       ...(RoleDefaults === undefined ? {} : { RoleDefaults }),
     },
@@ -133,8 +136,11 @@ async function createNamespace(
 ): Promise<void> {
   const Name = nameOf(options, argument);
   const content = await contentOf(session, options, { Description: '', ACLs: {} });
-  const { value } = await session.client.namespace.create({ body: { Name, ...content } });
+  const { value, late } = await written(session, options, (asked) =>
+    session.client.namespace.create({ ...asked, body: { Name, ...content } }),
+  );
   await session.show(value, () => namespaceParts(value));
+  if (late !== undefined) throw late;
 }
 
 async function readNamespace(
@@ -154,12 +160,14 @@ async function updateNamespace(
 ): Promise<void> {
   const name = nameOf(options, argument);
   const { value: current } = await session.client.namespace.read({ path: { name } });
-  const { value } = await session.client.namespace.update({
-    path: { name },
-    query: { cas: casOf(options, current) },
-    body: await contentOf(session, options, current),
-  });
+  const content = await contentOf(session, options, current);
+  const body = { ...unknownIn('namespace.read', current), ...content };
+  const cas = casOf(options, current);
+  const { value, late } = await written(session, options, ({ query, headers }) =>
+    session.client.namespace.update({ path: { name }, query: { cas, ...query }, headers, body }),
+  );
   await session.show(value, () => namespaceParts(value));
+  if (late !== undefined) throw late;
 }
 
 async function deleteNamespace(

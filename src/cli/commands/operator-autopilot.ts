@@ -8,6 +8,7 @@ import type { Session } from '../session.ts';
 import { autopilotConfigurationParts, autopilotStateParts } from '../show/operator.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { UsageError } from '../usage-error.ts';
+import { unknownIn } from '../writes.ts';
 
 type Body = CallInput<'operator.autopilot-set-configuration'>['body'];
 
@@ -61,6 +62,7 @@ async function setConfiguration(session: Session, options: ChangeOptions): Promi
   const wanted = wantedOf(changes);
   const { value: current } = await session.client.operator.autopilotConfiguration();
   const body: Body = {
+    ...unknownIn('operator.autopilot-configuration', current),
     CleanupDeadServers: current.CleanupDeadServers,
     LastContactThreshold: current.LastContactThreshold,
     MaxTrailingLogs: current.MaxTrailingLogs,

@@ -22,9 +22,10 @@ import { metaColumns, namespaceColumn } from '../show/common.ts';
 import { POLICY_COLUMNS, policyParts } from '../show/policy.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { notBlank, UsageError } from '../usage-error.ts';
+import { type AckOptions, addAckFlag, unknownIn, written } from '../writes.ts';
 import { addNamedFlags, type NamedOptions, namedOf, newNameOf } from './named.ts';
 
-interface ContentOptions {
+interface ContentOptions extends AckOptions {
   readonly description?: string;
   readonly rules?: string;
   readonly validDatacenter?: string[];
@@ -98,6 +99,7 @@ function addContentFlags(command: Command): void {
     .option('--description <text>', 'free text')
     .option('--rules <text|@file|->', 'the rules: text, a file, or standard input');
   addRepeatable(command, '--valid-datacenter <name>', 'datacenter where it is valid; default: all');
+  addAckFlag(command);
 }
 
 /**
@@ -119,16 +121,18 @@ async function createPolicy(
 ): Promise<void> {
   if (!options.name) throw new UsageError('--name is required');
   const rules = rulesOf(session, options);
-  const { value } = await session.client.policy.create({
-    body: {
-      Name: options.name,
-      Description: options.description,
-      Rules: rules,
-      Datacenters: options.validDatacenter,
-    },
-  });
+  const body = {
+    Name: options.name,
+    Description: options.description,
+    Rules: rules,
+    Datacenters: options.validDatacenter,
+  };
+  const { value, late } = await written(session, options, (asked) =>
+    session.client.policy.create({ ...asked, body }),
+  );
   await session.show(value, () => policyParts(value));
   await warnOfIgnored(session, rules);
+  if (late !== undefined) throw late;
 }
 
 async function readPolicy(
@@ -151,19 +155,22 @@ async function updatePolicy(
     throw new UsageError('give only one of --valid-datacenter and --all-datacenters');
   const renamed = newNameOf(options, argument);
   const current = await policyOf(session, renamed.which, argument);
-  const { value } = await session.client.policy.update({
-    path: { id: current.ID },
-    query: { cas: casOf(options, current) },
-    body: {
-      Name: renamed.newName ?? current.Name,
-      Description: options.description ?? current.Description,
-      Rules: rules ?? (isCleared(options, 'rules') ? '' : current.Rules),
-      // The built-in policies refuse the field even when it is empty.
-      Datacenters: allDatacenters ? [] : (datacenters ?? current.Datacenters ?? undefined),
-    },
-  });
+  const body = {
+    ...unknownIn('policy.read', current),
+    Name: renamed.newName ?? current.Name,
+    Description: options.description ?? current.Description,
+    Rules: rules ?? (isCleared(options, 'rules') ? '' : current.Rules),
+    // The built-in policies refuse the field even when it is empty.
+    Datacenters: allDatacenters ? [] : (datacenters ?? current.Datacenters ?? undefined),
+  };
+  const path = { id: current.ID };
+  const cas = casOf(options, current);
+  const { value, late } = await written(session, options, ({ query, headers }) =>
+    session.client.policy.update({ path, query: { cas, ...query }, headers, body }),
+  );
   await session.show(value, () => policyParts(value));
   await warnOfIgnored(session, rules);
+  if (late !== undefined) throw late;
 }
 
 async function deletePolicy(

@@ -22,9 +22,10 @@ import { metaColumns, namespaceColumn } from '../show/common.ts';
 import { ROLE_COLUMNS, roleParts } from '../show/policy.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { notBlank, UsageError } from '../usage-error.ts';
+import { type AckOptions, addAckFlag, unknownIn, written } from '../writes.ts';
 import { addNamedFlags, type NamedOptions, namedOf, newNameOf } from './named.ts';
 
-interface CreateOptions extends GrantOptions {
+interface CreateOptions extends GrantOptions, AckOptions {
   readonly name?: string;
   readonly description?: string;
 }
@@ -47,6 +48,7 @@ export function addRoleCommands(acl: Command, surroundings: Surroundings): void 
         .option('--name <name>', 'letters, digits, - and _')
         .option('--description <text>', 'free text');
       addPolicyFlags(command);
+      addAckFlag(command);
     },
     run: createRole,
   });
@@ -89,15 +91,18 @@ function addUpdateFlags(command: Command): void {
   command.option('--new-name <name>', 'rename it').option('--description <text>', 'free text');
   addRoleUpdateFlags(command);
   addCasFlag(command);
+  addAckFlag(command);
 }
 
 async function createRole(session: Session, options: CreateOptions): Promise<void> {
   if (!options.name) throw new UsageError('--name is required');
   const { Roles: _, ...grants } = await grantsOf(session, options, {});
-  const { value } = await session.client.role.create({
-    body: { Name: options.name, Description: options.description, ...grants },
-  });
+  const body = { Name: options.name, Description: options.description, ...grants };
+  const { value, late } = await written(session, options, (asked) =>
+    session.client.role.create({ ...asked, body }),
+  );
   await session.show(value, () => roleParts(value));
+  if (late !== undefined) throw late;
 }
 
 async function readRole(
@@ -117,16 +122,19 @@ async function updateRole(
   const renamed = newNameOf(options, argument);
   const current = await roleOf(session, renamed.which, argument);
   const { Roles: _, ...grants } = await grantsOf(session, options, current);
-  const { value } = await session.client.role.update({
-    path: { id: current.ID },
-    query: { cas: casOf(options, current) },
-    body: {
-      Name: renamed.newName ?? current.Name,
-      Description: options.description ?? current.Description,
-      ...grants,
-    },
-  });
+  const body = {
+    ...unknownIn('role.read', current),
+    Name: renamed.newName ?? current.Name,
+    Description: options.description ?? current.Description,
+    ...grants,
+  };
+  const path = { id: current.ID };
+  const cas = casOf(options, current);
+  const { value, late } = await written(session, options, ({ query, headers }) =>
+    session.client.role.update({ path, query: { cas, ...query }, headers, body }),
+  );
   await session.show(value, () => roleParts(value));
+  if (late !== undefined) throw late;
 }
 
 async function deleteRole(

@@ -24,12 +24,13 @@ import { metaColumns, namespaceColumn } from '../show/common.ts';
 import { TOKEN_COLUMNS, tokenParts } from '../show/token.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { notBlank, UsageError } from '../usage-error.ts';
+import { type AckOptions, addAckFlag, unknownIn, written } from '../writes.ts';
 
 interface WhichToken {
   readonly accessorId?: string;
 }
 
-interface CreateOptions extends GrantOptions {
+interface CreateOptions extends GrantOptions, AckOptions {
   readonly accessor?: string;
   readonly secret?: string;
   readonly description?: string;
@@ -42,7 +43,11 @@ interface ReadOptions extends WhichToken {
   readonly expanded?: boolean;
 }
 
-interface UpdateOptions extends WhichToken, GrantOptions {
+interface CloneOptions extends WhichToken, AckOptions {
+  readonly description?: string;
+}
+
+interface UpdateOptions extends WhichToken, GrantOptions, AckOptions {
   readonly description?: string;
   readonly cas?: number;
 }
@@ -84,13 +89,14 @@ export function addTokenCommands(acl: Command, surroundings: Surroundings): void
     flags: addUpdateFlags,
     run: updateToken,
   });
-  addShowingLeaf<WhichToken & { readonly description?: string }>(token, surroundings, {
+  addShowingLeaf<CloneOptions>(token, surroundings, {
     name: 'clone',
     says: 'create a token with the links of another',
     argument: WHICH,
     flags: (command) => {
       addAccessorFlag(command);
       command.option('--description <text>', 'description of the new token');
+      addAckFlag(command);
     },
     run: cloneToken,
   });
@@ -126,6 +132,7 @@ function addCreateFlags(command: Command): void {
   command
     .option('--local', 'valid in this datacenter only')
     .option('--expires-ttl <duration>', 'void after so long, such as 30m or 8h');
+  addAckFlag(command);
 }
 
 function addUpdateFlags(command: Command): void {
@@ -133,6 +140,7 @@ function addUpdateFlags(command: Command): void {
   command.option('--description <text>', 'free text');
   addTokenUpdateFlags(command);
   addCasFlag(command);
+  addAckFlag(command);
 }
 
 function addListFlags(command: Command): void {
@@ -148,18 +156,20 @@ async function createToken(session: Session, options: CreateOptions): Promise<vo
     throw new UsageError(
       '--local: the token is made in the datacenter of the server that is asked, whatever --dc says: name a server there with --http-addr, and leave --dc out',
     );
-  const { value } = await session.client.token.create({
-    body: {
-      AccessorID: options.accessor,
-      SecretID:
-        options.secret === undefined ? undefined : session.secretOf('--secret', options.secret),
-      Description: options.description,
-      ...(await grantsOf(session, options, {})),
-      Local: options.local,
-      ExpirationTTL: options.expiresTtl,
-    },
-  });
+  const body = {
+    AccessorID: options.accessor,
+    SecretID:
+      options.secret === undefined ? undefined : session.secretOf('--secret', options.secret),
+    Description: options.description,
+    ...(await grantsOf(session, options, {})),
+    Local: options.local,
+    ExpirationTTL: options.expiresTtl,
+  };
+  const { value, late } = await written(session, options, (asked) =>
+    session.client.token.create({ ...asked, body }),
+  );
   await session.show(value, () => tokenParts(value));
+  if (late !== undefined) throw late;
 }
 
 async function readToken(
@@ -193,29 +203,32 @@ async function updateToken(
 ): Promise<void> {
   const accessorId = await tokenOf(session, options, argument);
   const { value: current } = await session.client.token.read({ path: { accessorId } });
-  const { value } = await session.client.token.update({
-    path: { accessorId },
-    query: { cas: casOf(options, current) },
-    body: {
-      Description: options.description ?? current.Description,
-      ...(await grantsOf(session, options, current)),
-      Local: current.Local,
-    },
-  });
+  const body = {
+    ...unknownIn('token.read', current),
+    Description: options.description ?? current.Description,
+    ...(await grantsOf(session, options, current)),
+    Local: current.Local,
+  };
+  const cas = casOf(options, current);
+  const { value, late } = await written(session, options, ({ query, headers }) =>
+    session.client.token.update({ path: { accessorId }, query: { cas, ...query }, headers, body }),
+  );
   await session.show(value, () => tokenParts(value));
+  if (late !== undefined) throw late;
 }
 
 async function cloneToken(
   session: Session,
-  options: WhichToken & { readonly description?: string },
+  options: CloneOptions,
   argument: string | undefined,
 ): Promise<void> {
   const accessorId = await tokenOf(session, options, argument);
-  const { value } = await session.client.token.clone({
-    path: { accessorId },
-    body: { Description: options.description },
-  });
+  const body = { Description: options.description };
+  const { value, late } = await written(session, options, (asked) =>
+    session.client.token.clone({ path: { accessorId }, ...asked, body }),
+  );
   await session.show(value, () => tokenParts(value));
+  if (late !== undefined) throw late;
 }
 
 async function deleteToken(

@@ -207,9 +207,5 @@ function rank({ kind }: TemplateFlag): number {
 
 /** Templates as they are sent back: the service fills in their ids itself. */
 function keptTemplates(current: Granting['TemplatedPolicies']): GrantBody['TemplatedPolicies'] {
-  return current?.map(({ TemplateName, TemplateVariables, Datacenters }) => ({
-    TemplateName,
-    ...(TemplateVariables === undefined ? {} : { TemplateVariables }),
-    ...(Datacenters === undefined ? {} : { Datacenters }),
-  }));
+  return current?.map(({ TemplateID: _, ...kept }) => kept);
 }
