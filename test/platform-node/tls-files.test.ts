@@ -1,5 +1,6 @@
 // Certificates that settings name: what is wrong with one is said by its setting, before anybody connects.
 
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -110,3 +111,23 @@ t.test(
     );
   },
 );
+
+t.test('a start without a certificate may go better the next time', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'conclave-start-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const missing = join(folder, 'missing', 'file');
+  const started = (...words: string[]) => {
+    const program = join(import.meta.dirname, '..', '..', 'src', 'program.js');
+    const settings = ['--data-dir', join(folder, 'data'), '--ports-http', '0'];
+    const none = ['--ports-cluster', '-1', ...words];
+    return spawnSync(process.execPath, [program, 'agent', ...settings, ...none], {
+      encoding: 'utf8',
+      timeout: 20_000,
+    });
+  };
+  const tls = started('--ports-https', '0', '--tls-cert-file', missing, '--tls-key-file', missing);
+  t.equal(tls.status, 1);
+  t.match(tls.stderr, `Error: the server did not start: tls.key_file: cannot read ${missing}`);
+  t.equal(started('--tls-cert-file', missing).status, 2, 'a wrong setting stays one');
+  t.end();
+});

@@ -8,6 +8,7 @@ import { messageOf } from '../../../cluster/base/message-of.ts';
 import type { NodeOptions, RunningNode } from '../../node/node.ts';
 import {
   isManagementGuessable,
+  NamedFileError,
   readSettings,
   type Settings,
   SettingsError,
@@ -206,7 +207,8 @@ async function openOrExplain({
     }
     return await openNode({ ...options, settings, platform });
   } catch (error) {
-    if (error instanceof SettingsError) throw new UsageError(error.message);
+    const isWrongSetting = error instanceof SettingsError && !(error instanceof NamedFileError);
+    if (isWrongSetting) throw new UsageError(error.message);
     const next = nextStepOf(error, settings);
     throw new CommandFailed(`the server did not start: ${messageOf(error)}${next}`);
   }

@@ -45,7 +45,15 @@ export interface SettingsSources {
 
 /** A setting that cannot be used; the message is for the person who started the server. */
 export class SettingsError extends Error {
-  override readonly name = 'SettingsError';
+  override readonly name: string = 'SettingsError';
+}
+
+/**
+ * A setting whose certificate or key is not there, or not what it should be. It may be at the next start, as what is
+ * mounted late or is being renewed: whoever starts servers again by itself shall go on trying.
+ */
+export class NamedFileError extends SettingsError {
+  override readonly name = 'NamedFileError';
 }
 
 /** Texts of one list. */

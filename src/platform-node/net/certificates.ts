@@ -12,7 +12,7 @@ export class NodeCertificates implements Certificates {
   readonly cluster: TlsOfPort | undefined;
   readonly #logger: Logger;
 
-  /** Throws SettingsError with the name of the setting whose file is not what it should be. */
+  /** Throws NamedFileError with the name of the setting whose file is not what it should be. */
   constructor(settings: Settings, logger: Logger) {
     this.#logger = logger;
     this.https = portWith(httpsFilesOf(settings));

@@ -4,7 +4,7 @@
 import { X509Certificate } from 'node:crypto';
 import { messageOf } from '../../../cluster/base/message-of.ts';
 import type { TlsTexts } from '../../../cluster/platform/tls-in-use.ts';
-import { SettingsError } from '../../node/settings/settings.ts';
+import { NamedFileError } from '../../node/settings/settings.ts';
 import { readTextFile } from '../disk/files.ts';
 import { certificatesFault, keyFault } from './pem-certificates.ts';
 
@@ -18,14 +18,14 @@ export interface TlsFiles {
   readonly ca: string;
 }
 
-/** Throws SettingsError with the name of the setting whose file cannot be read, or is not what it should be. */
+/** Throws NamedFileError with the name of the setting whose file cannot be read, or is not what it should be. */
 export function tlsTextsIn(files: TlsFiles): TlsTexts {
   const settingOf = (what: 'key' | 'cert' | 'ca') => `${files.settings}${what}_file`;
   const textOf = (what: 'key' | 'cert' | 'ca'): string => {
     try {
       return readTextFile(files[what]);
     } catch (error) {
-      throw new SettingsError(
+      throw new NamedFileError(
         `${settingOf(what)}: cannot read ${files[what]}: ${messageOf(error)}`,
       );
     }
@@ -39,7 +39,7 @@ export function tlsTextsIn(files: TlsFiles): TlsTexts {
   if (texts.ca !== undefined) requireCertificate(settingOf('ca'), files.ca, texts.ca);
   const fault = keyFault(texts);
   if (fault === undefined) return texts;
-  throw new SettingsError(
+  throw new NamedFileError(
     `${settingOf('key')}: ${files.key} does not hold the key of the certificate in ${files.cert} (${settingOf('cert')}): ${fault}`,
   );
 }
@@ -80,5 +80,5 @@ export function certificateFault(found: unknown, authority: string): string {
 
 function requireCertificate(setting: string, path: string, text: string): void {
   const fault = certificatesFault(text);
-  if (fault !== undefined) throw new SettingsError(`${setting}: ${path} ${fault}`);
+  if (fault !== undefined) throw new NamedFileError(`${setting}: ${path} ${fault}`);
 }
