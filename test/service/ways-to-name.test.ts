@@ -50,7 +50,7 @@ async function isWokenBy(
   return wasInTime;
 }
 
-t.test('lists: a page of one namespace begins in no other', async (t) => {
+t.test('lists: a page of one namespace, or of another kind, begins in no other', async (t) => {
   const harness = await createHarness();
   for (const name of ['aside', 'team']) {
     const inside = { namespaceParameter: name };
@@ -67,18 +67,39 @@ t.test('lists: a page of one namespace begins in no other', async (t) => {
   });
   const kinds = ['policy.list', 'role.list', 'auth-method.list'] as const;
   for (const kind of kinds) {
-    for (const after of ['aside/a', 'default/0', 'tean/a', '/a']) {
+    for (const after of ['aside/a', 'default/0', 'tean/a', '/a', 'one', LIKE_AN_ID]) {
       const input = { policy: undefined, page: { after } };
       const listed = harness.run(kind, input, { secret }).then((list) => allOf<unknown>(list));
-      t.equal(await refusalOf(listed), `invalid: "${after}" is no place in this list`, kind);
+      t.equal(
+        await refusalOf(listed),
+        `invalid: Invalid next: "${after}" is no place in this list`,
+        kind,
+      );
     }
+  }
+  for (const kind of kinds) {
+    const input = { policy: undefined, page: { after: 'one' } };
+    const listed = harness.run(kind, input, { secret: ROOT, namespaceParameter: '*' });
+    t.match(
+      await refusalOf(listed.then((list) => allOf<unknown>(list))),
+      /Invalid next: "one"/,
+      kind,
+    );
   }
   const behind = async (after: string) => {
     const list = await harness.run('policy.list', { page: { after } }, { secret });
     return (await allOf(list)).map(({ policy }) => `${policy.namespace}/${policy.name}`);
   };
   t.same(await behind('team/one'), ['team/two']);
-  t.same(await behind('one'), ['team/two']);
+  const ofNamespaces = harness.run(
+    'namespace.list',
+    { page: { after: 'team/one' } },
+    { secret: ROOT },
+  );
+  t.match(
+    await refusalOf(ofNamespaces.then((list) => allOf<unknown>(list))),
+    /Invalid next: "team/,
+  );
 });
 
 t.test('namespaces: the defaults of one whose name looks like an id end at once', async (t) => {

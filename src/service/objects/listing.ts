@@ -25,15 +25,18 @@ export function listed<Stored, Shown>(listing: Listing<Stored, Shown>): ListResu
   async function* slices(): AsyncGenerator<readonly Shown[]> {
     const { after, limit } = page;
     let left = limit ?? Number.POSITIVE_INFINITY;
-    // No limit: some of what is read is not shown.
-    const sliceRows = limit === undefined ? undefined : Math.max(limit, LEAST_ROWS);
+    // No limit: some of what is read is not shown. One more than fits: is there a next page?
+    const sliceRows = limit === undefined ? undefined : Math.max(limit + 1, LEAST_ROWS);
     for await (const slice of listing.fetch({ after, sliceRows })) {
-      const kept = slice.filter((stored) => listing.keeps(stored)).slice(0, left);
+      // Whether any of these is shown is for the next page to find out: there may be a million that are not.
+      if (left === 0) return;
+      const shown = slice.filter((stored) => listing.keeps(stored));
+      const kept = shown.slice(0, left);
       left -= kept.length;
       const last = kept.at(-1);
       if (last !== undefined) nextKey = listing.keyOf(last);
       if (kept.length > 0) yield kept.map((stored) => listing.show(stored));
-      if (left === 0) return;
+      if (shown.length > kept.length) return;
     }
     nextKey = undefined;
   }

@@ -166,6 +166,7 @@ export function listBindingRules(
 export function listNamespaces(kv: Listed, page: Page): AsyncIterable<readonly Namespace[]> {
   const whole = rangeOf(rowKey('namespace'));
   const { after } = page;
+  if (after?.includes('/')) throw noSuchPage(after);
   const range =
     after === undefined ? whole : { ...whole, from: behind(rowKey('namespace', after)) };
   return objectsIn(kv, NAMESPACES, limited(range, page));
@@ -253,16 +254,15 @@ interface Range {
   readonly to: Uint8Array;
 }
 
-/** Keys of names in a scope, behind a page key: `namespace/name`, or a name in the scope's namespace. */
+/** Keys of names in a scope, behind a page key: `namespace/name`. Without a `/` it is of a list of another kind. */
 function namedRange(kind: RowKind, scope: NamespaceScope, after: string | undefined): Range {
   const prefix = scope.kind === 'all' ? rowKey(kind) : rowKey(kind, scope.name);
   if (after === undefined) return rangeOf(prefix);
   const slash = after.indexOf('/');
-  const named = slash < 0 ? undefined : (after.slice(0, slash) as NamespaceName);
-  const namespace = named ?? (scope.kind === 'one' ? scope.name : undefined);
+  const namespace = after.slice(0, Math.max(slash, 0)) as NamespaceName;
   // A place in another namespace would begin the list there.
   const isElsewhere = scope.kind === 'one' && namespace !== scope.name;
-  if (namespace === undefined || isElsewhere) throw noSuchPage(after);
+  if (slash < 0 || isElsewhere) throw noSuchPage(after);
   const key = namedKey(kind, namespace, after.slice(slash + 1));
   return { from: behind(key), to: rangeOf(prefix).to };
 }
@@ -275,7 +275,7 @@ function afterIdOf({ after }: Page): Uint8Array | undefined {
 }
 
 function noSuchPage(after: string): Error {
-  return invalid(`"${after}" is no place in this list`);
+  return invalid(`Invalid next: "${after}" is no place in this list`);
 }
 
 /** The rows of ids with the prefix: all of them, or those behind one. */

@@ -42,13 +42,9 @@ t.test('lists: pages go on behind the key of the last object', async (test) => {
     'other/policy-3',
     'team/policy-2',
   ]);
-  test.same(
-    await pages(
-      (after) => machine.policies(one, { after, limit: 1 }),
-      ({ name }) => name,
-    ),
-    ['policy-2'],
-  );
+  test.same(await pages((after) => machine.policies(one, { after, limit: 1 }), pageKeyOf), [
+    'team/policy-2',
+  ]);
   test.same(await pages((after) => machine.namespaces({ after, limit: 1 }), pageKeyOf), [
     'default',
     'other',
