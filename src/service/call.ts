@@ -2,7 +2,7 @@
 // Everything here is plain data, so that a call can be forwarded to another server as it is.
 
 import type { SecretId } from '../acl/ids.ts';
-import type { Position } from '../state/commands/outcome.ts';
+import type { Position } from '../state/global-log/cursor.ts';
 
 export type Consistency = 'stale' | 'default' | 'consistent';
 export type AckLevel = 'primary' | 'majority' | 'all';

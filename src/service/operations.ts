@@ -12,7 +12,7 @@ import type {
 } from '../acl/checks/drafts.ts';
 import type { ShownReplication, ShownTemplate } from '../api/render/shown.ts';
 import type { AuthorizationItem } from '../authz/parse-authorization.ts';
-import type { Position } from '../state/commands/outcome.ts';
+import type { Position } from '../state/global-log/cursor.ts';
 import type { Page } from '../state/view.ts';
 import type { Call } from './call.ts';
 import type { LoginExplanationView } from './logins/explanation-views.ts';

@@ -4,9 +4,8 @@
 
 import type { Clock } from '../../cluster/platform/clock.ts';
 import { AclError } from '../acl/error.ts';
-import type { Position } from '../state/commands/outcome.ts';
 import { type PlaceStanding, standingOf } from '../state/global-log/chain.ts';
-import { comparePlaces } from '../state/global-log/cursor.ts';
+import { comparePlaces, type Position } from '../state/global-log/cursor.ts';
 import type { StateView } from '../state/view.ts';
 import { GoalWaiters } from './goal-waiters.ts';
 

@@ -8,7 +8,7 @@ import type { Namespace } from '../acl/namespace.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
-import type { Position } from '../state/commands/outcome.ts';
+import type { Position } from '../state/global-log/cursor.ts';
 import type { TableName } from '../state/view.ts';
 import type { AckLevel } from './call.ts';
 

@@ -8,9 +8,8 @@ import type { LogWitness } from '../../cluster/log/log-entry.ts';
 import type { KvWrite } from '../../cluster/platform/kv.ts';
 import type { AccessorId, NamespaceName } from '../acl/ids.ts';
 import type { Token } from '../acl/token.ts';
-import type { Position } from './commands/outcome.ts';
 import { globalEffectsOf, type RowEffect } from './global-effects.ts';
-import { comparePlaces } from './global-log/cursor.ts';
+import { comparePlaces, type Position } from './global-log/cursor.ts';
 import type { EntryBody, EntryRequest, GlobalEntry } from './global-log/global-entry.ts';
 import {
   GlobalLogWriter,

@@ -12,8 +12,7 @@ import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
 import type { Finished } from './change-set.ts';
-import type { Position } from './commands/outcome.ts';
-import { type GlobalCursor, type GlobalPlace, isSameCursor } from './global-log/cursor.ts';
+import { type GlobalCursor, isSameCursor, type Position } from './global-log/cursor.ts';
 import type { GlobalEntry } from './global-log/global-entry.ts';
 import { decodeImport } from './global-log/import-progress.ts';
 import {
@@ -363,7 +362,7 @@ export class StoredState implements StateView {
     return replication === undefined ? [] : await divergentEntries(this.#store, replication, limit);
   }
 
-  divergentEntry(place: GlobalPlace): GlobalEntry | undefined {
+  divergentEntry(place: Position): GlobalEntry | undefined {
     const replication = this.replication();
     return replication && divergentEntryAt(this.#store, replication, place);
   }

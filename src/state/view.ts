@@ -10,8 +10,8 @@ import type { NamespaceScope } from '../acl/namespace-selection.ts';
 import type { Policy } from '../acl/policy.ts';
 import type { Role } from '../acl/role.ts';
 import type { Token } from '../acl/token.ts';
-import type { Outcome, Position } from './commands/outcome.ts';
-import type { GlobalCursor, GlobalPlace } from './global-log/cursor.ts';
+import type { Outcome } from './commands/outcome.ts';
+import type { GlobalCursor, Position } from './global-log/cursor.ts';
 import type { GlobalEntry } from './global-log/global-entry.ts';
 import type { KeptRange } from './global-log/kept-entries.ts';
 import type { Replication } from './global-log/replication.ts';
@@ -161,7 +161,7 @@ export interface StateView {
   /** What this datacenter wrote and no later epoch has, oldest first. */
   divergentEntries(limit: number): Promise<readonly GlobalEntry[]>;
   /** The one of them at a place, if it is one. */
-  divergentEntry(place: GlobalPlace): GlobalEntry | undefined;
+  divergentEntry(place: Position): GlobalEntry | undefined;
   /** Index of the last bootstrap, or undefined when there was none. */
   bootstrapIndex(): number | undefined;
   /** A snapshot of another datacenter that was begun and neither ended nor dropped. */

@@ -3,7 +3,7 @@
 
 import t from 'tap';
 import { PositionWaiters } from '../../src/service/position-waiters.ts';
-import type { Position } from '../../src/state/commands/outcome.ts';
+import type { Position } from '../../src/state/global-log/cursor.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { MemoryKv } from '../support/memory-kv.ts';
 import { aPolicy } from '../support/state-and-service/fixtures.ts';

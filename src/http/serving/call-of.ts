@@ -9,7 +9,7 @@ import type { Endpoint } from '../../api/endpoints/endpoint.ts';
 import type { AckLevel, Call, Consistency } from '../../service/call.ts';
 import { ACK_TIMEOUT_MAX_MS } from '../../service/writes/acknowledge.ts';
 import { REQUEST_ID_MAX } from '../../service/writes/request-marks.ts';
-import type { Position } from '../../state/commands/outcome.ts';
+import type { Position } from '../../state/global-log/cursor.ts';
 import type { Page } from '../../state/view.ts';
 import { headBytesOf, TEXT_BYTES } from '../limits/head-size.ts';
 import { LIMITS } from '../settings.ts';

@@ -5,7 +5,7 @@
 import { constants, gzip } from 'node:zlib';
 import { AclError } from '../../acl/error.ts';
 import type { ReadMeta, WriteMeta } from '../../service/views.ts';
-import type { Position } from '../../state/commands/outcome.ts';
+import type { Position } from '../../state/global-log/cursor.ts';
 import type { RouteStats } from '../figures/route-stats.ts';
 import type { HttpParts } from '../parts.ts';
 import { LIMITS } from '../settings.ts';

@@ -4,7 +4,7 @@
 import type { FeedStanding } from '../../../cluster/federation/feed/feed-server.ts';
 import type { NetAddress } from '../../../cluster/platform/net.ts';
 import type { Primacy } from '../../service/datacenters/federation.ts';
-import type { Position } from '../../state/commands/outcome.ts';
+import type { Position } from '../../state/global-log/cursor.ts';
 import {
   currentEpoch,
   isPrimary,

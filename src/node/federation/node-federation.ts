@@ -19,7 +19,7 @@ import type {
 import type { PrimaryPort } from '../../service/operators/primary-port.ts';
 import type { Change } from '../../state/commands/commands.ts';
 import { GLOBAL_LOG_LEVEL } from '../../state/commands/feature-levels.ts';
-import type { Position } from '../../state/commands/outcome.ts';
+import type { Position } from '../../state/global-log/cursor.ts';
 import { removedOf } from '../../state/global-log/replication.ts';
 import { primaryPortOf } from '../operators/primary-port.ts';
 import { type LevelReader, readersElsewhere } from '../reign/feature-level.ts';

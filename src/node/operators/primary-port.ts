@@ -5,7 +5,7 @@ import type { Promotion } from '../../../cluster/federation/promotion/promotion.
 import { PromotionRefusal } from '../../../cluster/federation/promotion/promotion-refusal.ts';
 import { AclError } from '../../acl/error.ts';
 import type { Moved, PrimaryPort } from '../../service/operators/primary-port.ts';
-import type { Position } from '../../state/commands/outcome.ts';
+import type { Position } from '../../state/global-log/cursor.ts';
 
 export interface PrimaryPortDeps {
   readonly promotion: Promotion;

@@ -3,7 +3,7 @@
 
 import { AclError } from '../../acl/error.ts';
 import type { ShownFederation } from '../../api/render/shown-federation.ts';
-import type { Position } from '../../state/commands/outcome.ts';
+import type { Position } from '../../state/global-log/cursor.ts';
 import type { AckLevel, Call } from '../call.ts';
 import type { WatchTarget } from '../views.ts';
 

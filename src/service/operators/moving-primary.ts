@@ -14,7 +14,8 @@ import type {
   ShownPrimary,
 } from '../../api/render/shown-primary.ts';
 import type { Change } from '../../state/commands/commands.ts';
-import type { Outcome, Position } from '../../state/commands/outcome.ts';
+import type { Outcome } from '../../state/commands/outcome.ts';
+import type { Position } from '../../state/global-log/cursor.ts';
 import { isRenewingIn, successorIn } from '../../state/global-log/election.ts';
 import { type EntryObject, objectsOf } from '../../state/global-log/entry-objects.ts';
 import { decodeEntry, encodeEntry, type GlobalEntry } from '../../state/global-log/global-entry.ts';

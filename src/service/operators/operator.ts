@@ -5,7 +5,7 @@
 import { messageOf } from '../../../cluster/base/message-of.ts';
 import { AclError } from '../../acl/error.ts';
 import { DEFAULT_NAMESPACE } from '../../acl/ids.ts';
-import type { Position } from '../../state/commands/outcome.ts';
+import type { Position } from '../../state/global-log/cursor.ts';
 import type { Call } from '../call.ts';
 import { requireKnownDatacenter } from '../datacenters/known-datacenter.ts';
 import { requireOwnDatacenter } from '../datacenters/own-datacenter.ts';
@@ -66,8 +66,6 @@ export interface OperatorDeps
 
 type Right = 'acl:write' | 'operator:read' | 'operator:write' | 'snapshot:read' | 'snapshot:write';
 
-/** After this no other try begins. */
-const TRIES_MS = 5_000;
 /** Between two tries, unless the leader changes before. */
 const PAUSE_MS = 100;
 /** So long the whole group may take to have what was restored. */
@@ -268,11 +266,11 @@ class CheckedOperator implements OperatorDoor {
   ): Promise<Output> {
     const { clock, leaderContact, remote, notOpenBecause, opens, settings, federation } =
       this.#deps;
-    if (notOpenBecause() !== undefined) await opens(TRIES_MS);
+    if (notOpenBecause() !== undefined) await opens(settings.leaderWaitMs);
     const reason = notOpenBecause();
     if (reason !== undefined) throw new AclError('unavailable', reason);
     requireOwnDatacenter(call.datacenter, settings.datacenter, federation.datacenters());
-    const deadlineMs = clock.monotonicMs() + TRIES_MS;
+    const deadlineMs = clock.monotonicMs() + settings.leaderWaitMs;
     for (;;) {
       try {
         return await attempt(leaderContact().isLeader);

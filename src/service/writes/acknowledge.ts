@@ -4,7 +4,7 @@
 // waits in the same way: an earlier try may have been the one, and others may not have it yet.
 
 import { AclError } from '../../acl/error.ts';
-import type { Position } from '../../state/commands/outcome.ts';
+import type { Position } from '../../state/global-log/cursor.ts';
 import type { AckLevel, Call } from '../call.ts';
 import type { ServiceSettings } from '../deps.ts';
 import type { OperationName, OperationOutput } from '../operations.ts';

@@ -10,7 +10,7 @@ import type { Policy } from '../../acl/policy.ts';
 import type { Role } from '../../acl/role.ts';
 import type { Unstamped } from '../../acl/stamped.ts';
 import type { Token } from '../../acl/token.ts';
-import type { GlobalCursor, GlobalPlace } from '../global-log/cursor.ts';
+import type { GlobalCursor, Position } from '../global-log/cursor.ts';
 import type { Datacenter, EpochStart } from '../global-log/replication.ts';
 
 /**
@@ -170,7 +170,7 @@ export type Change =
       readonly epoch: number;
       readonly candidate: string;
       /** How far the candidate is. */
-      readonly at: GlobalPlace;
+      readonly at: Position;
     }
   /** This datacenter is the primary from here on, by the promises of these. */
   | {

@@ -7,6 +7,7 @@ import type { Namespace } from '../../acl/namespace.ts';
 import type { Policy } from '../../acl/policy.ts';
 import type { Role } from '../../acl/role.ts';
 import type { Token } from '../../acl/token.ts';
+import type { Position } from '../global-log/cursor.ts';
 import type { VerdictAnswer } from '../global-log/verdict.ts';
 
 export type Answer =
@@ -41,10 +42,4 @@ export type AppliedOutcome = Extract<Outcome, { readonly kind: 'applied' }>;
 export function isOfLocalToken(answer: Answer): boolean {
   if (answer.type === 'token') return answer.token.local;
   return answer.type === 'deleted' && answer.isLocal === true;
-}
-
-/** A place in the global log. */
-export interface Position {
-  readonly epoch: number;
-  readonly seq: number;
 }

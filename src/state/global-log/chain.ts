@@ -1,6 +1,6 @@
 // The one chain of entries over all epochs, as the starts of its epochs tell it. Pure.
 
-import { comparePlaces, type GlobalCursor, type GlobalPlace } from './cursor.ts';
+import { comparePlaces, type GlobalCursor, type Position } from './cursor.ts';
 import { type EntryRange, type EpochStart, FIRST_EPOCH, type Replication } from './replication.ts';
 
 type Chain = Pick<Replication, 'epochs' | 'cursor'>;
@@ -38,7 +38,7 @@ export type PlaceStanding =
   /** Its epoch ended before it, or left no entry at all on the chain: none leads there any more. */
   | 'lost';
 
-export function standingOf({ epochs, cursor }: Chain, place: GlobalPlace): PlaceStanding {
+export function standingOf({ epochs, cursor }: Chain, place: Position): PlaceStanding {
   const next = epochs.find(({ epoch }) => epoch > place.epoch);
   if (next !== undefined) {
     const isBefore = place.epoch < epochs[0]!.epoch;
@@ -55,7 +55,7 @@ export function standingOf({ epochs, cursor }: Chain, place: GlobalPlace): Place
 export function forkOf(
   own: Chain,
   theirs: readonly EpochStart[],
-): (GlobalPlace & { readonly hash: Uint8Array | undefined }) | undefined {
+): (Position & { readonly hash: Uint8Array | undefined }) | undefined {
   const shared = own.epochs.findLast((each) => theirs.some((other) => isSameStart(each, other)));
   if (shared === undefined) return undefined;
   const ownEnd = endOf(own.epochs, shared, own.cursor);

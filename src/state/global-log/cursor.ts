@@ -12,11 +12,14 @@ export interface GlobalCursor {
   readonly hash: Uint8Array;
 }
 
-/** A place without the proof that two logs are the same up to there. */
-export type GlobalPlace = Pick<GlobalCursor, 'epoch' | 'seq'>;
+/** A place in the global log, without the proof that two logs are the same up to there. */
+export interface Position {
+  readonly epoch: number;
+  readonly seq: number;
+}
 
 /** The hash before the first entry of a log, of a state that had these global objects before it. */
-export function originHash({ epoch, seq }: GlobalPlace, globalDigest: Uint8Array): Uint8Array {
+export function originHash({ epoch, seq }: Position, globalDigest: Uint8Array): Uint8Array {
   return sha256(pack(['conclave global log', epoch, seq, globalDigest]));
 }
 
@@ -29,6 +32,6 @@ export function isSameCursor(left: GlobalCursor, right: GlobalCursor): boolean {
 }
 
 /** Negative when `left` is behind: the epoch decides, then the seq. */
-export function comparePlaces(left: GlobalPlace, right: GlobalPlace): number {
+export function comparePlaces(left: Position, right: Position): number {
   return left.epoch === right.epoch ? left.seq - right.seq : left.epoch - right.epoch;
 }

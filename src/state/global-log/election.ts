@@ -2,14 +2,14 @@
 // its own log, so that a promise is as durable as any write. These are the rules of Raft's election, one
 // level up: one promise an epoch, and only to a candidate that lacks nothing that the voter has. Pure.
 
-import { comparePlaces, type GlobalPlace } from './cursor.ts';
+import { comparePlaces, type Position } from './cursor.ts';
 import { currentEpoch, type Datacenter, type Replication } from './replication.ts';
 
 export interface Candidacy {
   readonly epoch: number;
   readonly candidate: string;
   /** How far the candidate is. */
-  readonly at: GlobalPlace;
+  readonly at: Position;
 }
 
 /** Whether the datacenter may promise. The same promise twice is one promise. */

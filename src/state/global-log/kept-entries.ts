@@ -6,7 +6,7 @@ import { IN_ONE_PIECE_BYTES } from '../in-one-piece.ts';
 import type { Getter } from '../rows/store/getter.ts';
 import { numberInKey, rangeOf, rowKey } from '../rows/tables.ts';
 import { epochAt, rangesOf } from './chain.ts';
-import type { GlobalCursor, GlobalPlace } from './cursor.ts';
+import type { GlobalCursor, Position } from './cursor.ts';
 import { decodeEntry, entryHash, entryLinks, type GlobalEntry, isReset } from './global-entry.ts';
 import { entryKey } from './global-log-writer.ts';
 import type { EntryRange, Replication } from './replication.ts';
@@ -175,7 +175,7 @@ export async function divergentEntries(
 export function divergentEntryAt(
   rows: Getter,
   { divergent }: Replication,
-  { epoch, seq }: GlobalPlace,
+  { epoch, seq }: Position,
 ): GlobalEntry | undefined {
   const isThere = divergent.some(
     (range) => range.epoch === epoch && range.first <= seq && seq <= range.last,

@@ -4,7 +4,7 @@
 
 import { isStrictOnForks, setsApartUnused, takesBackOnChain } from '../commands/feature-levels.ts';
 import { isOwn, rangesOf, suffixOf } from './chain.ts';
-import type { GlobalPlace } from './cursor.ts';
+import type { Position } from './cursor.ts';
 import { currentEpoch, type EntryRange, type EpochStart, type Replication } from './replication.ts';
 
 /**
@@ -132,7 +132,7 @@ export function withSuffix(replication: Replication): Replication {
 export function withPlace(
   { level }: { readonly level: number },
   replication: Replication,
-  place: GlobalPlace,
+  place: Position,
 ): Replication {
   if (!takesBackOnChain(level)) return replication;
   const { epochs, divergent, gone, unused } = replication;
@@ -150,12 +150,12 @@ export function withPlace(
   };
 }
 
-export function has({ epoch, first, last }: EntryRange, place: GlobalPlace): boolean {
+export function has({ epoch, first, last }: EntryRange, place: Position): boolean {
   return epoch === place.epoch && first <= place.seq && place.seq <= last;
 }
 
 /** What is left of a range. */
-export function withoutPlace(range: EntryRange, place: GlobalPlace): readonly EntryRange[] {
+export function withoutPlace(range: EntryRange, place: Position): readonly EntryRange[] {
   if (!has(range, place)) return [range];
   return [
     ...within(range, range.first, place.seq - 1),

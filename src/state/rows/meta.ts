@@ -4,7 +4,7 @@
 
 import type { LogWitness } from '../../../cluster/log/log-entry.ts';
 import { FIRST_LEVEL } from '../commands/feature-levels.ts';
-import type { Position } from '../commands/outcome.ts';
+import type { Position } from '../global-log/cursor.ts';
 import type { ObjectCounts, TableName } from '../view.ts';
 import { type Fields, pack, requireFormat, unpack } from './layout/packing.ts';
 

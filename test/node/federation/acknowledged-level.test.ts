@@ -6,7 +6,7 @@ import {
   acknowledgedLevel,
 } from '../../../src/node/federation/acknowledged/acknowledged-level.ts';
 import type { AckLevel } from '../../../src/service/call.ts';
-import type { Position } from '../../../src/state/commands/outcome.ts';
+import type { Position } from '../../../src/state/global-log/cursor.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { watched } from '../../support/simulated/group-actions.ts';
 import { settled } from '../../support/simulated/simulated-world.ts';

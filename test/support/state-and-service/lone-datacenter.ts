@@ -1,7 +1,7 @@
 // A federation of one datacenter: everything happens here.
 
 import { DatacenterAway, type Federation } from '../../../src/service/datacenters/federation.ts';
-import type { Position } from '../../../src/state/commands/outcome.ts';
+import type { Position } from '../../../src/state/global-log/cursor.ts';
 
 export function loneDatacenter(name: string, position: () => Position): Federation {
   const nobody = (datacenter: string): Promise<never> =>

@@ -4,7 +4,7 @@
 import type { FeedServer } from '../../../../cluster/federation/feed/feed-server.ts';
 import type { Clock } from '../../../../cluster/platform/clock.ts';
 import type { AckLevel } from '../../../service/call.ts';
-import type { Position } from '../../../state/commands/outcome.ts';
+import type { Position } from '../../../state/global-log/cursor.ts';
 import type { StateMachine } from '../../../state/machine.ts';
 import { requireKept } from './kept-by-successor.ts';
 

@@ -3,8 +3,8 @@
 
 import type { Clock } from '../../../../cluster/platform/clock.ts';
 import { AclError } from '../../../acl/error.ts';
-import type { Position } from '../../../state/commands/outcome.ts';
 import { standingOf } from '../../../state/global-log/chain.ts';
+import type { Position } from '../../../state/global-log/cursor.ts';
 import { currentEpoch } from '../../../state/global-log/replication.ts';
 import type { StateMachine } from '../../../state/machine.ts';
 

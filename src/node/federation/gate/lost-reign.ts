@@ -6,7 +6,7 @@
 import { must } from '../../../../cluster/base/assert.ts';
 import { positionText } from '../../../../cluster/federation/global-log.ts';
 import type { Ahead } from '../../../../cluster/federation/promotion/passed-over.ts';
-import type { Position } from '../../../state/commands/outcome.ts';
+import type { Position } from '../../../state/global-log/cursor.ts';
 
 export interface LostReign {
   /** Who began it. */

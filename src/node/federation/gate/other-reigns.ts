@@ -9,7 +9,7 @@ import type { Subscriber } from '../../../../cluster/federation/feed/subscriber.
 import { isFurther } from '../../../../cluster/federation/global-log.ts';
 import type { Ahead } from '../../../../cluster/federation/promotion/passed-over.ts';
 import type { Promotion } from '../../../../cluster/federation/promotion/promotion.ts';
-import type { Position } from '../../../state/commands/outcome.ts';
+import type { Position } from '../../../state/global-log/cursor.ts';
 import { currentEpoch, FIRST_EPOCH } from '../../../state/global-log/replication.ts';
 import type { StateMachine } from '../../../state/machine.ts';
 import type { FederationView } from '../federation-view.ts';

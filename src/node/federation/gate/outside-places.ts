@@ -6,7 +6,7 @@ import { decodeHello, FEED_METHOD } from '../../../../cluster/federation/feed/fe
 import type { GlobalCursor } from '../../../../cluster/federation/global-log.ts';
 import type { Clock } from '../../../../cluster/platform/clock.ts';
 import type { RpcRequest } from '../../../../cluster/transport/transport.ts';
-import type { Position } from '../../../state/commands/outcome.ts';
+import type { Position } from '../../../state/global-log/cursor.ts';
 import type { Replication } from '../../../state/global-log/replication.ts';
 import type { StateMachine } from '../../../state/machine.ts';
 

@@ -11,7 +11,7 @@ import {
   positionText,
 } from '../../../../cluster/federation/global-log.ts';
 import { epochAt, standingOf } from '../../../state/global-log/chain.ts';
-import type { GlobalPlace } from '../../../state/global-log/cursor.ts';
+import type { Position } from '../../../state/global-log/cursor.ts';
 import type { EntryLinks } from '../../../state/global-log/entry-head.ts';
 import { entryHash, entryLinks } from '../../../state/global-log/global-entry.ts';
 import type { StateMachine } from '../../../state/machine.ts';
@@ -36,7 +36,7 @@ const TABLES_OF_FIGURES = ['policies', 'roles', 'tokens'] as const;
 
 /** `onDamaged` is told of the seq of each damaged entry that is met. */
 export function feedSourceOf(machine: LogOfState, onDamaged: (seq: number) => void): EntrySource {
-  let damaged: GlobalPlace | undefined;
+  let damaged: Position | undefined;
   const meet = (seq: number): void => {
     const { epochs } = must(machine.replication(), 'a global log');
     damaged = { epoch: epochAt(epochs, seq), seq };

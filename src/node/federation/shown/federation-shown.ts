@@ -16,8 +16,8 @@ import type {
   ShownFederation,
 } from '../../../api/render/shown-federation.ts';
 import type { Primacy } from '../../../service/datacenters/federation.ts';
-import type { Position } from '../../../state/commands/outcome.ts';
 import { epochAt } from '../../../state/global-log/chain.ts';
+import type { Position } from '../../../state/global-log/cursor.ts';
 import { type Replication, removedOf } from '../../../state/global-log/replication.ts';
 import type { AheadOutside } from '../gate/outside-places.ts';
 

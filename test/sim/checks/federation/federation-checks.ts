@@ -16,7 +16,7 @@
 import type { KvWrite } from '../../../../cluster/platform/kv.ts';
 import type { AuthMethodOrigin } from '../../../../src/acl/token.ts';
 import { epochAt, forkOf } from '../../../../src/state/global-log/chain.ts';
-import { comparePlaces, type GlobalPlace } from '../../../../src/state/global-log/cursor.ts';
+import { comparePlaces, type Position } from '../../../../src/state/global-log/cursor.ts';
 import { entryKey } from '../../../../src/state/global-log/global-log-writer.ts';
 import {
   currentEpoch,
@@ -194,7 +194,7 @@ export class FederationChecks implements SitesWatch {
   }
 
   /** What an archive has that says to be of this place; undefined where not all before it is known. */
-  archived({ epoch, seq }: GlobalPlace): Behind | undefined {
+  archived({ epoch, seq }: Position): Behind | undefined {
     const known = this.chain.at(epoch, seq);
     return known && this.chain.behind(known.hash);
   }
