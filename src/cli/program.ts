@@ -3,13 +3,13 @@
 
 import { Command, CommanderError } from 'commander';
 import { messageOf } from '../../cluster/base/message-of.ts';
-import { addAclCommands } from './commands/acl.ts';
+import { addAclCommands } from './commands/acl/acl.ts';
 import { addAuditCommands } from './commands/audit.ts';
 import { addKeygenCommand } from './commands/keygen.ts';
 import { addLoginCommands } from './commands/login.ts';
 import { addMembersCommands } from './commands/members.ts';
 import { addNamespaceCommands } from './commands/namespace.ts';
-import { addOperatorCommands } from './commands/operator.ts';
+import { addOperatorCommands } from './commands/operator/operator.ts';
 import { addSnapshotCommands } from './commands/snapshot.ts';
 import { CommandFailed, isClosedPipe } from './failed.ts';
 import { normaliseArguments } from './flags/arguments.ts';

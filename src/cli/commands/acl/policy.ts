@@ -12,17 +12,17 @@ import {
   casOf,
   isCleared,
   type MetaOptions,
-} from '../command-line.ts';
-import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
-import { warnOfIgnored } from '../flags/ignored-rules.ts';
-import { policyId } from '../flags/references.ts';
-import { textInput } from '../flags/text-input.ts';
-import type { Session } from '../session.ts';
-import { metaColumns, namespaceColumn } from '../show/common.ts';
-import { POLICY_COLUMNS, policyParts } from '../show/policy.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { notBlank, UsageError } from '../usage-error.ts';
-import { type AckOptions, addAckFlag, unknownIn, written } from '../writes.ts';
+} from '../../command-line.ts';
+import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../../deletions.ts';
+import { warnOfIgnored } from '../../flags/ignored-rules.ts';
+import { policyId } from '../../flags/references.ts';
+import { textInput } from '../../flags/text-input.ts';
+import type { Session } from '../../session.ts';
+import { metaColumns, namespaceColumn } from '../../show/common.ts';
+import { POLICY_COLUMNS, policyParts } from '../../show/policy.ts';
+import type { Surroundings } from '../../surroundings.ts';
+import { notBlank, UsageError } from '../../usage-error.ts';
+import { type AckOptions, addAckFlag, unknownIn, written } from '../../writes.ts';
 import { addNamedFlags, type NamedOptions, namedOf, newNameOf } from './named.ts';
 
 interface ContentOptions extends AckOptions {

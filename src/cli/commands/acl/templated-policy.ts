@@ -1,12 +1,12 @@
 // `conclave acl templated-policy …`: list, read, preview.
 
 import type { Command } from 'commander';
-import { addGroup, addLeaf, addRepeatable, exactlyOne, mapOf } from '../command-line.ts';
-import { fileInput, objectInput } from '../flags/text-input.ts';
-import type { Session } from '../session.ts';
-import { previewParts, TEMPLATE_COLUMNS, templateParts } from '../show/policy.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { UsageError } from '../usage-error.ts';
+import { addGroup, addLeaf, addRepeatable, exactlyOne, mapOf } from '../../command-line.ts';
+import { fileInput, objectInput } from '../../flags/text-input.ts';
+import type { Session } from '../../session.ts';
+import { previewParts, TEMPLATE_COLUMNS, templateParts } from '../../show/policy.ts';
+import type { Surroundings } from '../../surroundings.ts';
+import { UsageError } from '../../usage-error.ts';
 
 interface WhichTemplate {
   readonly name?: string;

@@ -9,22 +9,22 @@ import {
   casOf,
   exactlyOne,
   type MetaOptions,
-} from '../command-line.ts';
-import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
+} from '../../command-line.ts';
+import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../../deletions.ts';
 import {
   addPolicyFlags,
   addRoleFlags,
   addTokenUpdateFlags,
   type GrantOptions,
   grantsOf,
-} from '../flags/grants.ts';
-import { policyId, roleId, tokenId } from '../flags/references.ts';
-import type { Session } from '../session.ts';
-import { metaColumns, namespaceColumn } from '../show/common.ts';
-import { TOKEN_COLUMNS, tokenParts } from '../show/token.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { notBlank, UsageError } from '../usage-error.ts';
-import { type AckOptions, addAckFlag, unknownIn, written } from '../writes.ts';
+} from '../../flags/grants.ts';
+import { policyId, roleId, tokenId } from '../../flags/references.ts';
+import type { Session } from '../../session.ts';
+import { metaColumns, namespaceColumn } from '../../show/common.ts';
+import { TOKEN_COLUMNS, tokenParts } from '../../show/token.ts';
+import type { Surroundings } from '../../surroundings.ts';
+import { notBlank, UsageError } from '../../usage-error.ts';
+import { type AckOptions, addAckFlag, unknownIn, written } from '../../writes.ts';
 
 interface WhichToken {
   readonly accessorId?: string;

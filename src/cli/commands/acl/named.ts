@@ -1,7 +1,7 @@
 // Naming an object that has both an id and a name: `--id`, `--name`, or an argument that is either.
 
 import type { Command } from 'commander';
-import { exactlyOne } from '../command-line.ts';
+import { exactlyOne } from '../../command-line.ts';
 
 export interface NamedOptions {
   readonly id?: string;

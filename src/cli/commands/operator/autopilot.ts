@@ -1,14 +1,14 @@
 // `conclave operator autopilot …`: how the leader looks after the group, and how well its servers do.
 
 import type { Command } from 'commander';
-import type { CallInput } from '../../client/call-types.ts';
-import { addCasFlag, addGroup, addLeaf, casOf, wholeNumber } from '../command-line.ts';
-import { CommandFailed } from '../failed.ts';
-import type { Session } from '../session.ts';
-import { autopilotConfigurationParts, autopilotStateParts } from '../show/operator.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { UsageError } from '../usage-error.ts';
-import { unknownIn } from '../writes.ts';
+import type { CallInput } from '../../../client/call-types.ts';
+import { addCasFlag, addGroup, addLeaf, casOf, wholeNumber } from '../../command-line.ts';
+import { CommandFailed } from '../../failed.ts';
+import type { Session } from '../../session.ts';
+import { autopilotConfigurationParts, autopilotStateParts } from '../../show/operator.ts';
+import type { Surroundings } from '../../surroundings.ts';
+import { UsageError } from '../../usage-error.ts';
+import { unknownIn } from '../../writes.ts';
 
 type Body = CallInput<'operator.autopilot-set-configuration'>['body'];
 

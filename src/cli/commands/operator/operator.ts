@@ -1,13 +1,13 @@
 // `conclave operator …`: what people do to the servers of a datacenter, and to the datacenters.
 
 import type { Command } from 'commander';
-import { addGroup } from '../command-line.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { addAutopilotCommands } from './operator-autopilot.ts';
-import { addDatacenterCommands } from './operator-datacenters.ts';
-import { addDivergenceCommands } from './operator-divergence.ts';
-import { addPrimaryCommands } from './operator-primary.ts';
-import { addRaftCommands } from './operator-raft.ts';
+import { addGroup } from '../../command-line.ts';
+import type { Surroundings } from '../../surroundings.ts';
+import { addAutopilotCommands } from './autopilot.ts';
+import { addDatacenterCommands } from './datacenters.ts';
+import { addDivergenceCommands } from './divergence.ts';
+import { addPrimaryCommands } from './primary.ts';
+import { addRaftCommands } from './raft.ts';
 
 /** Adds `operator` and everything below it to the program. */
 export function addOperatorCommands(program: Command, surroundings: Surroundings): void {

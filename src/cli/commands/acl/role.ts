@@ -8,21 +8,21 @@ import {
   addShowingLeaf,
   casOf,
   type MetaOptions,
-} from '../command-line.ts';
-import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
+} from '../../command-line.ts';
+import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../../deletions.ts';
 import {
   addPolicyFlags,
   addRoleUpdateFlags,
   type GrantOptions,
   grantsOf,
-} from '../flags/grants.ts';
-import { policyId, roleId } from '../flags/references.ts';
-import type { Session } from '../session.ts';
-import { metaColumns, namespaceColumn } from '../show/common.ts';
-import { ROLE_COLUMNS, roleParts } from '../show/policy.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { notBlank, UsageError } from '../usage-error.ts';
-import { type AckOptions, addAckFlag, unknownIn, written } from '../writes.ts';
+} from '../../flags/grants.ts';
+import { policyId, roleId } from '../../flags/references.ts';
+import type { Session } from '../../session.ts';
+import { metaColumns, namespaceColumn } from '../../show/common.ts';
+import { ROLE_COLUMNS, roleParts } from '../../show/policy.ts';
+import type { Surroundings } from '../../surroundings.ts';
+import { notBlank, UsageError } from '../../usage-error.ts';
+import { type AckOptions, addAckFlag, unknownIn, written } from '../../writes.ts';
 import { addNamedFlags, type NamedOptions, namedOf, newNameOf } from './named.ts';
 
 interface CreateOptions extends GrantOptions, AckOptions {

@@ -2,11 +2,11 @@
 // entry: looked at, made again, or forgotten.
 
 import type { Command } from 'commander';
-import { addCasFlag, addGroup, addLeaf, wholeNumber } from '../command-line.ts';
-import type { Session } from '../session.ts';
-import { DIVERGENCE_COLUMNS, divergenceSentence, goneSentence } from '../show/primary.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { UsageError } from '../usage-error.ts';
+import { addCasFlag, addGroup, addLeaf, wholeNumber } from '../../command-line.ts';
+import type { Session } from '../../session.ts';
+import { DIVERGENCE_COLUMNS, divergenceSentence, goneSentence } from '../../show/primary.ts';
+import type { Surroundings } from '../../surroundings.ts';
+import { UsageError } from '../../usage-error.ts';
 
 /** Adds `divergence` and its commands to `operator`. */
 export function addDivergenceCommands(operator: Command, surroundings: Surroundings): void {

@@ -2,11 +2,11 @@
 // make by hand.
 
 import type { Command } from 'commander';
-import { addGroup, addLeaf, exactlyOne } from '../command-line.ts';
-import type { Session } from '../session.ts';
-import { peerColumns } from '../show/operator.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { notBlank } from '../usage-error.ts';
+import { addGroup, addLeaf, exactlyOne } from '../../command-line.ts';
+import type { Session } from '../../session.ts';
+import { peerColumns } from '../../show/operator.ts';
+import type { Surroundings } from '../../surroundings.ts';
+import { notBlank } from '../../usage-error.ts';
 
 interface WhichServer {
   readonly id?: string;

@@ -1,14 +1,14 @@
 // `conclave acl …`: bootstrap and explain, and the groups of commands for each kind of object.
 
 import type { Command } from 'commander';
-import type { Answer, CallInput, CallOutput } from '../../client/call-types.ts';
-import { addGroup, addLeaf, exactlyOne } from '../command-line.ts';
-import { tokenId } from '../flags/references.ts';
-import type { Session } from '../session.ts';
-import { explanationParts } from '../show/explanation.ts';
-import { tokenParts } from '../show/token.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { UsageError } from '../usage-error.ts';
+import type { Answer, CallInput, CallOutput } from '../../../client/call-types.ts';
+import { addGroup, addLeaf, exactlyOne } from '../../command-line.ts';
+import { tokenId } from '../../flags/references.ts';
+import type { Session } from '../../session.ts';
+import { explanationParts } from '../../show/explanation.ts';
+import { tokenParts } from '../../show/token.ts';
+import type { Surroundings } from '../../surroundings.ts';
+import { UsageError } from '../../usage-error.ts';
 import { addAuthMethodCommands } from './auth-method.ts';
 import { addBindingRuleCommands } from './binding-rule.ts';
 import { addPolicyCommands } from './policy.ts';

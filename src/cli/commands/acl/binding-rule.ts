@@ -1,7 +1,7 @@
 // `conclave acl binding-rule …`: create, read, update, delete, list.
 
 import type { Command } from 'commander';
-import type { CallInput } from '../../client/call-types.ts';
+import type { CallInput } from '../../../client/call-types.ts';
 import {
   addCasFlag,
   addClearFlag,
@@ -14,15 +14,15 @@ import {
   isCleared,
   type MetaOptions,
   pairOf,
-} from '../command-line.ts';
-import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
-import { bindingRuleId } from '../flags/references.ts';
-import type { Session } from '../session.ts';
-import { BINDING_RULE_COLUMNS, bindingRuleParts } from '../show/auth-method.ts';
-import { metaColumns, namespaceColumn } from '../show/common.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { notBlank, UsageError } from '../usage-error.ts';
-import { type AckOptions, addAckFlag, unknownIn, written } from '../writes.ts';
+} from '../../command-line.ts';
+import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../../deletions.ts';
+import { bindingRuleId } from '../../flags/references.ts';
+import type { Session } from '../../session.ts';
+import { BINDING_RULE_COLUMNS, bindingRuleParts } from '../../show/auth-method.ts';
+import { metaColumns, namespaceColumn } from '../../show/common.ts';
+import type { Surroundings } from '../../surroundings.ts';
+import { notBlank, UsageError } from '../../usage-error.ts';
+import { type AckOptions, addAckFlag, unknownIn, written } from '../../writes.ts';
 
 type Body = CallInput<'binding-rule.update'>['body'];
 

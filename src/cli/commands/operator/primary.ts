@@ -2,12 +2,12 @@
 // making another one do so.
 
 import type { Command } from 'commander';
-import type { CallInput } from '../../client/call-types.ts';
-import { addLeaf, wholeNumber } from '../command-line.ts';
-import type { Session } from '../session.ts';
-import { movedSentence, primaryParts } from '../show/primary.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { UsageError } from '../usage-error.ts';
+import type { CallInput } from '../../../client/call-types.ts';
+import { addLeaf, wholeNumber } from '../../command-line.ts';
+import type { Session } from '../../session.ts';
+import { movedSentence, primaryParts } from '../../show/primary.ts';
+import type { Surroundings } from '../../surroundings.ts';
+import { UsageError } from '../../usage-error.ts';
 
 interface HowToMove {
   readonly election?: true;

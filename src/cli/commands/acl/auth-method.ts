@@ -1,7 +1,7 @@
 // `conclave acl auth-method …`: create, read, update, delete, list.
 
 import type { Command } from 'commander';
-import type { CallInput } from '../../client/call-types.ts';
+import type { CallInput } from '../../../client/call-types.ts';
 import {
   addCasFlag,
   addClearFlag,
@@ -14,15 +14,15 @@ import {
   exactlyOne,
   isCleared,
   type MetaOptions,
-} from '../command-line.ts';
-import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../deletions.ts';
-import { objectInput } from '../flags/text-input.ts';
-import type { Session } from '../session.ts';
-import { AUTH_METHOD_COLUMNS, authMethodParts } from '../show/auth-method.ts';
-import { metaColumns, namespaceColumn } from '../show/common.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { notBlank, UsageError } from '../usage-error.ts';
-import { type AckOptions, addAckFlag, unknownIn, written } from '../writes.ts';
+} from '../../command-line.ts';
+import { addDeleteFlags, type DeleteOptions, deleteQuery, sayDeleted } from '../../deletions.ts';
+import { objectInput } from '../../flags/text-input.ts';
+import type { Session } from '../../session.ts';
+import { AUTH_METHOD_COLUMNS, authMethodParts } from '../../show/auth-method.ts';
+import { metaColumns, namespaceColumn } from '../../show/common.ts';
+import type { Surroundings } from '../../surroundings.ts';
+import { notBlank, UsageError } from '../../usage-error.ts';
+import { type AckOptions, addAckFlag, unknownIn, written } from '../../writes.ts';
 
 type Body = CallInput<'auth-method.update'>['body'];
 

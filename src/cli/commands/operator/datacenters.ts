@@ -2,13 +2,13 @@
 // datacenter …`: which of them take part.
 
 import type { Command } from 'commander';
-import { ClientError } from '../../client/client-error.ts';
-import { addGroup, addLeaf, exactlyOne } from '../command-line.ts';
-import { CommandFailed } from '../failed.ts';
-import type { Session } from '../session.ts';
-import { DATACENTER_COLUMNS, type Federation, federationSentence } from '../show/federation.ts';
-import { closedSentence } from '../show/primary.ts';
-import type { Surroundings } from '../surroundings.ts';
+import { ClientError } from '../../../client/client-error.ts';
+import { addGroup, addLeaf, exactlyOne } from '../../command-line.ts';
+import { CommandFailed } from '../../failed.ts';
+import type { Session } from '../../session.ts';
+import { DATACENTER_COLUMNS, type Federation, federationSentence } from '../../show/federation.ts';
+import { closedSentence } from '../../show/primary.ts';
+import type { Surroundings } from '../../surroundings.ts';
 
 const WHICH = ['[name]', 'name of the datacenter'] as const;
 
