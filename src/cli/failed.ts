@@ -99,6 +99,10 @@ const TEXT_HINTS: readonly (readonly [words: string, hint: string])[] = [
     'look at the object; --cas with that index puts the entry over it, `divergence discard` leaves it as it is.',
   ],
   [
+    'name cas=0 to make it anew',
+    'it was taken away for a reason: --cas 0 brings it back, `divergence discard` leaves it deleted.',
+  ],
+  [
     'but in time it was acknowledged by',
     'nothing is to be repeated: it goes to the others as soon as they can be reached; `conclave operator datacenters` shows them.',
   ],

@@ -357,6 +357,17 @@ const FAILED: readonly (readonly [line: string, answers: Script['answers'], says
     /Next: look at the object; --cas with that index puts the entry over it/,
   ],
   [
+    'operator divergence resubmit 1.18',
+    {
+      'PUT /v1/operator/divergence': problem(
+        409,
+        'cas-mismatch',
+        'the object was changed by the entry, and has been deleted since: name cas=0 to make it anew',
+      ),
+    },
+    /Next: it was taken away for a reason: --cas 0 brings it back/,
+  ],
+  [
     'operator raft remove-peer --id nope',
     {
       'DELETE /v1/operator/raft/peer': problem(

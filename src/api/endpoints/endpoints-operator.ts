@@ -126,7 +126,7 @@ export const OPERATOR_ENDPOINTS = {
     summary: 'Have the primary make one of these changes anew. Needs acl:write as well.',
     query: {
       position: 'Which entry: `epoch.seq`.',
-      cas: 'The ModifyIndex of the object that the change is put over; needed where it is there.',
+      cas: 'The ModifyIndex of the object that the change is put over; needed where it is there. 0: it is not, and shall be made anew.',
     },
     answer: Resubmitted,
   }),

@@ -19,7 +19,12 @@ import type { Position } from '../../state/global-log/cursor.ts';
 import { isRenewingIn, successorIn } from '../../state/global-log/election.ts';
 import { type EntryObject, objectsOf } from '../../state/global-log/entry-objects.ts';
 import { decodeEntry, encodeEntry, type GlobalEntry } from '../../state/global-log/global-entry.ts';
-import { countIn, isPrimary, type Replication } from '../../state/global-log/replication.ts';
+import {
+  countIn,
+  type EntryRange,
+  isPrimary,
+  type Replication,
+} from '../../state/global-log/replication.ts';
 import type { Call } from '../call.ts';
 import type { ServiceDeps } from '../deps.ts';
 import { LeaderAway } from '../remote.ts';
@@ -27,7 +32,13 @@ import { rememberedOutcome } from '../writes/request-marks.ts';
 import { untilNotOvertaken } from '../writes/under-way.ts';
 import type { MoveWish, Resubmitted, RunInDatacenter } from './operator-operations.ts';
 import type { Moved, PrimaryPort } from './primary-port.ts';
-import { casOfEntry, changeOfEntry, markOfEntry, requireVoidTokens } from './resubmission.ts';
+import {
+  casOfChange,
+  changeOfEntry,
+  markOfEntry,
+  requireLookedAt,
+  requireVoidTokens,
+} from './resubmission.ts';
 
 export interface MovingPrimaryDeps
   extends Pick<ServiceDeps, 'view' | 'propose' | 'clock' | 'federation' | 'settings'> {
@@ -155,13 +166,16 @@ export class MovingPrimary {
     const { clock, view } = this.#deps;
     const nowMs = clock.wallMs();
     const isMade = rememberedOutcome(view, request, nowMs) !== undefined;
-    if (!isMade) requireVoidTokens(view, entry, change, nowMs);
-    const at = isMade ? undefined : casOfEntry(view, change, cas);
+    if (!isMade) {
+      requireVoidTokens(view, entry, change, nowMs);
+      requireLookedAt(view, { entry, change, cas });
+    }
     const requireAllowed = (): void => {
       asker.requireAllowed();
       this.#requirePrimary();
     };
-    const also = { cas: at, request };
+    // Also where it is made: what is remembered of that may be forgotten before this is in the log.
+    const also = { cas: casOfChange(change, cas), request };
     const { index, position } = await this.#propose(change, { ...asker, requireAllowed }, also);
     return { index, position };
   }
@@ -181,27 +195,27 @@ export class MovingPrimary {
       await this.#drop(position, asker);
       return 'done';
     }
-    const count = this.#unsettledCount;
-    for (;;) {
-      const { divergent = [], gone = [] } = this.#deps.view.replication() ?? {};
-      const range = divergent[0] ?? gone[0];
-      if (range === undefined) return 'done';
-      const { epoch, last: upTo } = range;
+    const count = countIn(this.#unsettled);
+    // What comes meanwhile nobody has looked at.
+    for (const { epoch, last: upTo } of this.#unsettled) {
       const change = { type: 'divergent.discard', epoch, upTo } as const;
-      await this.#propose(change, asker).catch((cause: unknown) => {
-        throw this.#stoppedHalfway(count, cause);
-      });
+      while (this.#unsettled.some((each) => each.epoch === epoch && each.first <= upTo)) {
+        await this.#propose(change, asker).catch((cause: unknown) => {
+          throw this.#stoppedHalfway(count, cause);
+        });
+      }
     }
+    return 'done';
   }
 
-  get #unsettledCount(): number {
-    const { divergent, gone } = this.#deps.view.replication() ?? {};
-    return countIn(divergent) + countIn(gone);
+  get #unsettled(): readonly EntryRange[] {
+    const { divergent = [], gone = [] } = this.#deps.view.replication() ?? {};
+    return [...divergent, ...gone];
   }
 
   /** `count`: of those that were to be forgotten. */
   #stoppedHalfway(count: number, cause: unknown): unknown {
-    const done = count - this.#unsettledCount;
+    const done = count - countIn(this.#unsettled);
     // Another leader, or a later try, goes on from there. There may be more by now than there were.
     if (done <= 0 || !(cause instanceof AclError) || cause instanceof LeaderAway) return cause;
     const says = `${done} of ${count} entries are forgotten, and the same command goes on with the others`;

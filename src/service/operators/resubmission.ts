@@ -42,19 +42,31 @@ function mainOf(objects: readonly EntryObject[]): EntryObject | undefined {
 
 /**
  * The ModifyIndex that the change is made at, 0 for an object that is not there; undefined for tokens that
- * are looked at one by one. Throws 'cas-mismatch' when the object is there and `cas` does not name it as
- * it is.
+ * are looked at one by one. Nothing is put over what has another one, whatever was known when it was proposed.
  */
-export function casOfEntry(
+export function casOfChange(change: Change, cas: number | undefined): number | undefined {
+  return change.type === 'token.reap' ? undefined : (cas ?? 0);
+}
+
+/**
+ * Throws 'cas-mismatch' when the object is there and `cas` does not name it as it is; and where it was there before
+ * the entry, and somebody has deleted it since, unless `cas` says that it is not there.
+ */
+export function requireLookedAt(
   view: StateView,
-  change: Change,
-  cas: number | undefined,
-): number | undefined {
-  if (change.type === 'token.reap') return undefined;
+  { entry, change, cas }: { entry: GlobalEntry; change: Change; cas: number | undefined },
+): void {
+  if (change.type === 'token.reap') return;
   const found = presentObject(view, change);
-  if (found === undefined) return cas ?? 0;
-  if (found.modifyIndex === cas) return cas;
-  const text = `the object is there with ModifyIndex ${found.modifyIndex}: look at it, and name that index with cas to put the entry over it`;
+  if (found !== undefined && found.modifyIndex !== cas) {
+    const text = `the object is there with ModifyIndex ${found.modifyIndex}: look at it, and name that index with cas to put the entry over it`;
+    throw new AclError('cas-mismatch', text);
+  }
+  if (found !== undefined || cas !== undefined || !('presence' in change)) return;
+  // All others are never made by a change of what was there.
+  if (change.presence !== 'either' || isMadeBy(mainOf(objectsOf(entry))?.object)) return;
+  const text =
+    'the object was changed by the entry, and has been deleted since: name cas=0 to make it anew';
   throw new AclError('cas-mismatch', text);
 }
 
@@ -94,8 +106,8 @@ export function markOfEntry(entry: GlobalEntry): RequestMark {
 
 function setting({ kind, object }: EntryObject): Change {
   const made = object as Stamped;
-  const { createIndex, modifyIndex, ...unstamped } = made;
-  const presence = createIndex === modifyIndex ? 'create' : 'update';
+  const { createIndex: _created, modifyIndex: _modified, ...unstamped } = made;
+  const presence = isMadeBy(made) ? 'create' : 'update';
   switch (kind) {
     case 'token':
       return { type: 'token.set', presence, token: unstamped as never };
@@ -131,6 +143,11 @@ function deletion({ kind, id, namespace }: EntryObject): Change {
     default:
       return unreachable(kind);
   }
+}
+
+/** Whether it was not there before the change that has left it so. */
+function isMadeBy(object: Stamped | undefined): boolean {
+  return object?.createIndex === object?.modifyIndex;
 }
 
 function presentObject(view: StateView, change: Change): Stamped | undefined {

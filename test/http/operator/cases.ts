@@ -62,7 +62,7 @@ export async function entryOfReaped(accessorIds: readonly AccessorId[]): Promise
   return lastEntry(elsewhere);
 }
 
-async function anotherSystem(): Promise<Harness> {
+export async function anotherSystem(): Promise<Harness> {
   const elsewhere = (await operatorServer()).harness;
   const begin: Change = {
     type: 'global-log.begin',
@@ -74,7 +74,7 @@ async function anotherSystem(): Promise<Harness> {
   return elsewhere;
 }
 
-async function lastEntry({ machine }: Harness): Promise<Uint8Array> {
+export async function lastEntry({ machine }: Harness): Promise<Uint8Array> {
   const { seq } = machine.replication()!.cursor;
   const [entry] = (await machine.globalEntries(seq - 1, 1 << 20))!;
   return entry!;
