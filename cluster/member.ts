@@ -17,6 +17,7 @@ import type {
   MemberStanding,
   MemberView,
   OtherCluster,
+  RequireStill,
 } from './member/group-member.ts';
 import { otherIdText } from './member/leading/admission.ts';
 import { type HandlerByMethod, MemberCalls, type ServiceCallers } from './member/member-calls.ts';
@@ -166,12 +167,16 @@ class OpenMember<Outcome> implements Member<Outcome> {
     await this.#requireSeat().leading.transfer(to);
   }
 
-  async removeMember(node: NodeId): Promise<void> {
-    await this.#requireSeat().leading.remove(node);
+  async removeMember(node: NodeId, requireStill?: RequireStill): Promise<void> {
+    await this.#requireSeat().leading.remove(node, requireStill);
   }
 
-  async setAutopilot(settings: AutopilotSettings, ifIndex?: number): Promise<boolean> {
-    return this.#requireSeat().leading.setAutopilot(settings, ifIndex);
+  async setAutopilot(
+    settings: AutopilotSettings,
+    ifIndex?: number,
+    requireStill?: RequireStill,
+  ): Promise<boolean> {
+    return this.#requireSeat().leading.setAutopilot(settings, ifIndex, requireStill);
   }
 
   autopilotState(): AutopilotState {

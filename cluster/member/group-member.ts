@@ -128,6 +128,12 @@ export interface AutopilotState {
   readonly servers: readonly ServerHealth[];
 }
 
+/**
+ * Throws where whoever asked for a change of the group may not have it any more: asked in the turn of each proposal,
+ * which may have waited for another change.
+ */
+export type RequireStill = () => void;
+
 /** propose, readBarrier and what changes the group reject with ReplicaError or GroupRefusal. */
 export interface Member<Outcome> extends Replica<Outcome> {
   readonly machine: DigestedMachine<Outcome>;
@@ -152,12 +158,16 @@ export interface Member<Outcome> extends Replica<Outcome> {
   /** Leader only. To that voter, or to the best one. Resolves when another node leads. */
   transferLeadership(to: NodeId | undefined): Promise<void>;
   /** Leader only. Resolves when the node is out of the group. */
-  removeMember(node: NodeId): Promise<void>;
+  removeMember(node: NodeId, requireStill?: RequireStill): Promise<void>;
   /**
    * Leader only. False, and nothing is proposed, when `ifIndex` is given and is not the record's
    * autopilotIndex in the turn of the proposal.
    */
-  setAutopilot(settings: AutopilotSettings, ifIndex?: number): Promise<boolean>;
+  setAutopilot(
+    settings: AutopilotSettings,
+    ifIndex?: number,
+    requireStill?: RequireStill,
+  ): Promise<boolean>;
   /** Leader only, else GroupRefusal 'not-leader': no other knows. */
   autopilotState(): AutopilotState;
   /** Called when the standing towards a leader changes. Gives what takes the listener away. */

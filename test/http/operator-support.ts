@@ -95,7 +95,10 @@ export class FakeGroup implements Group {
     const level = { uses: 1, reads: 2, waitsFor: ['n2'] };
     return { isHealthy: this.isHealthy, failureTolerance: 1, level, servers: SERVERS };
   }
-  async remove(id: string): Promise<void> {
+  /** As it was given with the last change. */
+  requireAllowed: () => void = () => undefined;
+  async remove(id: string, requireAllowed: () => void): Promise<void> {
+    this.requireAllowed = requireAllowed;
     this.acts.push({ remove: id });
   }
   async transferLeadership(id: string | undefined): Promise<void> {
@@ -104,7 +107,9 @@ export class FakeGroup implements Group {
   async setAutopilot(
     settings: ShownAutopilotSettings,
     ifIndex: number | undefined,
+    requireAllowed: () => void,
   ): Promise<boolean> {
+    this.requireAllowed = requireAllowed;
     if (ifIndex !== undefined && ifIndex !== this.index) return false;
     this.settings = settings;
     this.index += 1;

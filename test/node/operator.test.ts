@@ -310,9 +310,12 @@ const view = (fields: Partial<MemberView>): MemberView => ({
   ...fields,
 });
 
+const allowed = (): void => undefined;
+
 function fakeMember(fail?: Error, count = 2) {
   const acts: unknown[] = [];
-  const act = (what: unknown): Promise<never> => {
+  const act = async (what: unknown, requireStill?: () => void): Promise<never> => {
+    requireStill?.();
     acts.push(what);
     return fail === undefined ? Promise.resolve(true as never) : Promise.reject(fail);
   };
@@ -327,9 +330,9 @@ function fakeMember(fail?: Error, count = 2) {
       groupRecord: () => ({ autopilot: DEFAULT_AUTOPILOT, autopilotIndex: 6 }) as never,
       status: () => ({ appliedIndex: 11 }) as never,
       standing: () => ({ kind: 'member', term: 3 }) as never,
-      removeMember: (node) => act({ remove: node }),
+      removeMember: (node, requireStill) => act({ remove: node }, requireStill),
       transferLeadership: (to) => act({ transfer: to }),
-      setAutopilot: (settings, ifIndex) => act({ settings, ifIndex }),
+      setAutopilot: (settings, ifIndex, requireStill) => act({ settings, ifIndex }, requireStill),
       autopilotState: () => {
         if (fail !== undefined) throw fail;
         const [first = view({})] = members;
@@ -364,11 +367,11 @@ t.test('the group: defaults are the same on both sides', async (t) => {
 
 t.test('the group: is changed by the numbers of its servers and of its settings', async (t) => {
   const { group, acts } = fakeMember();
-  await group.remove('uuid-2');
+  await group.remove('uuid-2', allowed);
   await group.transferLeadership(undefined);
   await group.transferLeadership('uuid-2');
-  await group.setAutopilot(AUTOPILOT_DEFAULTS, 7);
-  await group.setAutopilot(AUTOPILOT_DEFAULTS, undefined);
+  await group.setAutopilot(AUTOPILOT_DEFAULTS, 7, allowed);
+  await group.setAutopilot(AUTOPILOT_DEFAULTS, undefined, allowed);
   t.same(acts, [
     { remove: 2 },
     { transfer: undefined },
@@ -376,7 +379,13 @@ t.test('the group: is changed by the numbers of its servers and of its settings'
     { settings: AUTOPILOT_DEFAULTS, ifIndex: 6 },
     { settings: AUTOPILOT_DEFAULTS, ifIndex: undefined },
   ]);
-  await t.rejects(group.remove('gone'), { code: 'update-target-missing' });
+  const denied = (): void => {
+    throw new AclError('permission-denied', 'not any more');
+  };
+  await t.rejects(group.remove('uuid-2', denied), { code: 'permission-denied' });
+  await t.rejects(group.setAutopilot(AUTOPILOT_DEFAULTS, 7, denied), { code: 'permission-denied' });
+  t.equal(acts.length, 5);
+  await t.rejects(group.remove('gone', allowed), { code: 'update-target-missing' });
 });
 
 t.test('the group: refusals say whether anything was done', async (t) => {
@@ -392,7 +401,7 @@ t.test('the group: refusals say whether anything was done', async (t) => {
   ];
   for (const [fail, code, message] of cases) {
     const { group } = fakeMember(fail);
-    await t.rejects(group.remove('uuid-2'), { code, message });
+    await t.rejects(group.remove('uuid-2', allowed), { code, message });
   }
   const late = fakeMember(new GroupRefusal('refused', 'it did not take over in time'));
   await t.rejects(late.group.transferLeadership('uuid-2'), {

@@ -4,6 +4,7 @@
 import { unreachable } from '../../base/unreachable.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
+import { votersOf } from '../../raft/membership/membership.ts';
 import type { MembershipChange } from '../../raft/membership/membership-change.ts';
 import type { NodeId } from '../../raft/node-id.ts';
 import {
@@ -15,7 +16,7 @@ import {
 import { GroupRefusal } from '../../replica/group-refusal.ts';
 import type { GroupReplica } from '../../replica/group-replica.ts';
 import { RpcRefusal } from '../../transport/calls/rpc-error.ts';
-import type { AutopilotState, MemberView } from '../group-member.ts';
+import type { AutopilotState, MemberView, RequireStill } from '../group-member.ts';
 import type { MemberLimits, MemberTiming } from '../member-timing.ts';
 import { type Asking, admissionOf, type KnownOf, selfRecordChange } from './admission.ts';
 import { Autopilot, type Observation } from './autopilot.ts';
@@ -81,12 +82,13 @@ export class Leading {
     });
   }
 
-  /** Rejects with GroupRefusal or ReplicaError. */
-  async remove(node: NodeId): Promise<void> {
+  /** Rejects with GroupRefusal or ReplicaError, and with what `requireStill` throws. */
+  async remove(node: NodeId, requireStill?: RequireStill): Promise<void> {
     this.#requireLeader();
-    await this.#changes.propose(() =>
-      removalChange(node, this.#options.views(), (member) => this.#isAnswering(member)),
-    );
+    await this.#changes.propose(() => {
+      requireStill?.();
+      return removalChange(node, this.#options.views(), (member) => this.#isAnswering(member));
+    });
   }
 
   /** Takes their votes away, of those that have one. Rejects with GroupRefusal or ReplicaError. */
@@ -101,12 +103,17 @@ export class Leading {
     });
   }
 
-  /** False when `ifIndex` does not fit. */
-  setAutopilot(autopilot: AutopilotSettings, ifIndex: number | undefined): Promise<boolean> {
+  /** False when `ifIndex` does not fit. Rejects with what `requireStill` throws, too. */
+  setAutopilot(
+    autopilot: AutopilotSettings,
+    ifIndex: number | undefined,
+    requireStill?: RequireStill,
+  ): Promise<boolean> {
     this.#requireLeader();
     const { node } = this.#options.self();
     const context = encodeGroupContext({ autopilot });
     return this.#changes.propose(({ autopilotIndex }) => {
+      requireStill?.();
       if (ifIndex !== undefined && ifIndex !== autopilotIndex) return undefined;
       return { transition: 'auto', changes: [{ kind: 'update', node }], context };
     });
@@ -145,7 +152,9 @@ export class Leading {
     this.#followTerm();
     const isNew = clock.monotonicMs() - this.#observedSinceMs < timing.aliveMs;
     const view = views().find((each) => each.node === node);
-    const isReliedOn = view?.isVoter === true || (view?.lastIndex ?? 0) > 0;
+    // Whose vote goes only now votes until the group is between its memberships no more.
+    const hasVote = votersOf(this.#options.replica.groupRecord().membership).includes(node);
+    const isReliedOn = hasVote || (view?.lastIndex ?? 0) > 0;
     return { isAlive: isNew || view?.isAlive === true, isReliedOn };
   }
 

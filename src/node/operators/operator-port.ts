@@ -49,13 +49,15 @@ export function groupOf(member: GroupMember, level: () => LevelStatus): Group {
         refusing(() => member.autopilotState()),
         level(),
       ),
-    remove: (id) => done(() => member.removeMember(nodeOf(member, id))),
+    remove: (id, requireAllowed) =>
+      done(() => member.removeMember(nodeOf(member, id), requireAllowed)),
     transferLeadership: (id) => transfer(member, id),
-    setAutopilot: (settings, ifIndex) =>
+    setAutopilot: (settings, ifIndex, requireAllowed) =>
       done(() =>
         member.setAutopilot(
           settings,
           ifIndex === undefined ? undefined : ifIndex - SHOWN_INDEX_OFFSET,
+          requireAllowed,
         ),
       ),
   };

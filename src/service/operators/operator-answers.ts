@@ -25,8 +25,8 @@ type Answer<Name extends OperatorName> = (
 
 export const ANSWER_BY_NAME: { readonly [Name in OperatorName]: Answer<Name> } = {
   'raft-configuration': ({ group }) => group.servers(),
-  'raft-remove-peer': async ({ group }, { server }) => {
-    await group.remove(knownServer(group, server).id);
+  'raft-remove-peer': async ({ group, asker }, { server }) => {
+    await group.remove(knownServer(group, server).id, asker.requireAllowed);
     return 'done' as const;
   },
   'raft-transfer-leader': async ({ group }, { id }) => {
@@ -34,8 +34,8 @@ export const ANSWER_BY_NAME: { readonly [Name in OperatorName]: Answer<Name> } =
     return 'done' as const;
   },
   'autopilot-configuration': ({ group }) => group.autopilot(),
-  'autopilot-set-configuration': ({ group }, { settings, ifIndex }) =>
-    group.setAutopilot(settings, ifIndex),
+  'autopilot-set-configuration': ({ group, asker }, { settings, ifIndex }) =>
+    group.setAutopilot(settings, ifIndex, asker.requireAllowed),
   'autopilot-state': ({ group }) => group.autopilotState(),
   primary: ({ moving }) => moving.status(),
   'primary-move': ({ moving, asker }, wish) => moving.move(wish, asker),

@@ -15,12 +15,19 @@ export interface Group {
   autopilot(): ShownAutopilot;
   /** Only the leader knows how each server does. */
   autopilotState(): ShownAutopilotState;
-  /** `id` is one of `servers()`. Resolves when the server is no longer in the group. */
-  remove(id: string): Promise<void>;
+  /**
+   * `id` is one of `servers()`. Resolves when the server is no longer in the group. `requireAllowed` throws where the
+   * operator may not do it any more, and is asked whenever it is proposed: it may have waited for another change.
+   */
+  remove(id: string, requireAllowed: () => void): Promise<void>;
   /** Resolves when another server leads: the one with this id, or any. */
   transferLeadership(id: string | undefined): Promise<void>;
-  /** False: the index was not `ifIndex`, and nothing was changed. */
-  setAutopilot(settings: ShownAutopilotSettings, ifIndex: number | undefined): Promise<boolean>;
+  /** False: the index was not `ifIndex`, and nothing was changed. `requireAllowed` as with `remove`. */
+  setAutopilot(
+    settings: ShownAutopilotSettings,
+    ifIndex: number | undefined,
+    requireAllowed: () => void,
+  ): Promise<boolean>;
 }
 
 /** The state as of one moment, whatever is applied meanwhile. To be closed, read or not. */

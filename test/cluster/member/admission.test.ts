@@ -16,6 +16,7 @@ import { Directory } from '../../../cluster/member/seat/directory.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
 import { NO_MEMBERS } from '../../../cluster/raft/membership/membership.ts';
 import { EMPTY_GROUP, type MemberRecord } from '../../../cluster/replica/group-record.ts';
+import { GroupRefusal } from '../../../cluster/replica/group-refusal.ts';
 import type { GroupReplica } from '../../../cluster/replica/group-replica.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { MemberWorld } from '../../support/simulated/member-world.ts';
@@ -127,6 +128,76 @@ t.test('admission: a leader answers of the group as it is when all is applied', 
   await leading.admit({ record: joined, isOurs: true });
   await test.rejects(leading.admit({ record: recordOf(3), isOurs: true }), { code: 'removed' });
 });
+
+t.test('admission: whose vote goes only now is relied on still', async (test) => {
+  const [self, leaving] = [recordOf(1), recordOf(2)];
+  const membership = { ...NO_MEMBERS, voters: [self.node], votersOutgoing: [leaving.node] };
+  const leading = new Leading({
+    replica: {
+      status: () => ({ standing: 'leader', term: 3, lastIndex: 9 }),
+      groupStatus: () => ({ hasCommittedInTerm: true }),
+      groupRecord: () => ({ ...EMPTY_GROUP, membership, members: [self, leaving] }),
+      readBarrier: async () => undefined,
+    } as unknown as GroupReplica<unknown>,
+    self: () => self,
+    views: () => [],
+    clock: new FakeClock(),
+    logger: new Proxy({} as Logger, { get: () => () => undefined }),
+    timing: DEFAULT_MEMBER_TIMING,
+    limits: DEFAULT_MEMBER_LIMITS,
+    heartbeatMs: 100,
+  });
+  const asking = { record: leaving, isOurs: false };
+  await test.rejects(leading.admit(asking), { code: 'refused', message: /its log is gone/ });
+});
+
+t.test(
+  'changes: one that has waited for another is asked again whether it may be',
+  async (test) => {
+    const [self, other, third] = [recordOf(1), recordOf(2), recordOf(3)];
+    const clock = new FakeClock();
+    let proposed = 0;
+    const views = [self, other, third].map((each) => ({
+      ...{ ...each, isSelf: each === self, isLeader: each === self, isVoter: true },
+      ...{ reads: 1, isAlive: true, lastContactMs: 0, lastIndex: 9 },
+    }));
+    const followers = [other, third].map(({ node }) => ({ node, lastHeardMs: 0, isLost: false }));
+    const leading = new Leading({
+      replica: {
+        status: () => ({ standing: 'leader', term: 3, lastIndex: 9 }),
+        groupStatus: () => ({ hasCommittedInTerm: true, followers }),
+        groupRecord: () => ({ ...EMPTY_GROUP, members: [self, other, third] }),
+        proposeMembership: async () => {
+          proposed += 1;
+          throw new GroupRefusal('change-in-flight', 'another one is under way');
+        },
+      } as unknown as GroupReplica<unknown>,
+      self: () => self,
+      views: () => views,
+      clock,
+      logger: new Proxy({} as Logger, { get: () => () => undefined }),
+      timing: DEFAULT_MEMBER_TIMING,
+      limits: DEFAULT_MEMBER_LIMITS,
+      heartbeatMs: 100,
+    });
+    let isAllowed = true;
+    const requireStill = (): void => {
+      if (!isAllowed) throw new Error('it was taken away');
+    };
+    for (const ask of [
+      () => leading.remove(other.node, requireStill),
+      () => leading.setAutopilot(EMPTY_GROUP.autopilot, undefined, requireStill),
+    ]) {
+      [proposed, isAllowed] = [0, true];
+      const asked = test.rejects(Promise.resolve<unknown>(ask()), { message: 'it was taken away' });
+      while (proposed === 0 || clock.pendingCount === 0) await Promise.resolve();
+      isAllowed = false;
+      clock.advance(1_000);
+      await asked;
+      test.equal(proposed, 1);
+    }
+  },
+);
 
 t.test('directory: what is on record, what was told, and who moved', async (test) => {
   const [one, two, three] = [1, 2, 3].map((number) => recordOf(number)) as [

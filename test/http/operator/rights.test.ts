@@ -8,7 +8,7 @@ import {
 } from '../../../src/api/endpoints/endpoints-operator.ts';
 import { CALL, newPolicy, newToken, refusalOf } from '../../service/harness.ts';
 import { uuidNumbered } from '../../support/fake-random.ts';
-import { operatorServer, tell, withRules } from '../operator-support.ts';
+import { IDS, operatorServer, tell, withRules } from '../operator-support.ts';
 import { ASKS, DIALECTS, entryOfToken, IN_VAIN, UNKNOWN } from './cases.ts';
 
 const ALL: readonly Endpoint[] = Object.values<Endpoint>({
@@ -105,6 +105,25 @@ t.test('rights: whoever loses one in that moment changes nothing of the group', 
   t.match(await refusalOf(moved), /^permission-denied: .* lacks permission 'operator:write'/);
   await taken;
   t.same(group.acts, []);
+});
+
+t.test('rights: a change of the group that waits is asked again whether it may be', async (t) => {
+  const { operator, harness, group } = await operatorServer();
+  for (const [name, input] of [
+    ['raft-remove-peer', { server: { id: IDS.two } }],
+    ['autopilot-set-configuration', { settings: group.settings, ifIndex: undefined }],
+  ] as const) {
+    const policies = [{ id: await newPolicy(harness, name, 'operator = "write"') }];
+    const { accessorId, secretId: secret } = await newToken(harness, { policies });
+    await operator.run(name, input as never, { ...CALL, secret });
+    t.doesNotThrow(() => group.requireAllowed());
+    const { proposals } = harness;
+    const taken = harness.run('token.update', { accessorId, draft: {} });
+    while (harness.proposals === proposals) await Promise.resolve();
+    t.throws(() => group.requireAllowed(), { code: 'unavailable' });
+    await taken;
+    t.throws(() => group.requireAllowed(), { code: 'permission-denied' }, name);
+  }
 });
 
 t.test('divergence: is not made anew by whoever loses the right in that moment', async (t) => {
