@@ -34,6 +34,8 @@ type Stage =
   | { readonly kind: 'appended'; readonly index: number; readonly term: number }
   /** Applied, but the joint state that it entered is not left yet. */
   | { readonly kind: 'joint' }
+  /** Applied, while a transfer of the leadership lets no entry in behind it. */
+  | { readonly kind: 'applied' }
   /** Known to a quorum when the entry at `index` is committed. */
   | { readonly kind: 'spreading'; readonly index: number };
 
@@ -72,8 +74,9 @@ export class MembershipProposals {
     });
   }
 
-  /** Proposes what was asked for since the last turn. */
+  /** Proposes what was asked for since the last turn, and what could not be proposed then. */
   proposeAsked(): void {
+    if (this.#pending?.stage.kind === 'applied') this.#setStage(this.#spreading());
     if (this.#pending?.stage.kind !== 'asked') return;
     const { change } = this.#pending;
     const status = this.#options.node.status();
@@ -125,7 +128,7 @@ export class MembershipProposals {
     this.#giveUpAppended((at) => at > knownIndex);
     const kind = this.#pending?.stage.kind;
     // It is committed: that a quorum knows is the next leader's matter.
-    if (kind === 'spreading') this.#resolve();
+    if (kind === 'applied' || kind === 'spreading') this.#resolve();
     // The next leader leaves the joint state, but who knows when.
     else if (kind === 'joint') this.#rejectUnknown();
   }
@@ -219,10 +222,13 @@ export class MembershipProposals {
     if (!isJoint(this.#options.record().membership)) this.#setStage(this.#spreading());
   }
 
-  /** An entry behind the change; without one (this node leads no more) the change alone must do. */
+  /** An entry behind the change; where this node leads no more, the change alone must do. */
   #spreading(): Stage {
-    const result = this.#options.node.propose(NO_DATA);
-    return { kind: 'spreading', index: result.kind === 'appended' ? result.index : 0 };
+    const { node } = this.#options;
+    const result = node.propose(NO_DATA);
+    if (result.kind === 'appended') return { kind: 'spreading', index: result.index };
+    if (node.status().standing === 'leader') return { kind: 'applied' };
+    return { kind: 'spreading', index: 0 };
   }
 
   #giveUpAppended(isLost: (index: number) => boolean): void {
