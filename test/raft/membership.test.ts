@@ -6,6 +6,7 @@ import t from 'tap';
 import { Progress, type ProgressStart } from '../../cluster/raft/leading/progress.ts';
 import {
   enterJointStep,
+  isMemberOf,
   leaveJointStep,
   type Membership,
   type MembershipRefusal,
@@ -13,12 +14,14 @@ import {
   membersOf,
   NO_MEMBERS,
   normalized,
+  sameMembership,
   simpleStep,
 } from '../../cluster/raft/membership/membership.ts';
 import {
   decodeMembershipChange,
   encodeMembershipChange,
   LEAVE_JOINT,
+  MEMBER_CHANGES_MAX,
   type MemberChange,
   type MembershipChange,
   protocolOf,
@@ -141,6 +144,57 @@ t.test('membership: the outgoing half of a joint state is what was there before'
   t.end();
 });
 
+/** Between three voters and two, with a learner beside them and one to be. */
+const JOINT: Membership = {
+  voters: [1, 2],
+  votersOutgoing: [1, 2, 3],
+  learners: [4],
+  learnersNext: [3],
+  autoLeave: false,
+};
+
+t.test('membership: what does not fit is refused, and each refusal says why', (t) => {
+  const three = { ...NO_MEMBERS, voters: [1, 2, 3] };
+  const simple = (from: Membership, text: string) => simpleStep(from, parseChanges(text));
+  const joint = (from: Membership, text: string) =>
+    enterJointStep(from, parseChanges(text), { autoLeave: false });
+  t.equal(simple(JOINT, 'v4'), 'simple-while-joint');
+  t.equal(simple(three, 'v4 v5'), 'needs-joint');
+  t.equal(simple(three, 'r3 v4'), 'needs-joint', 'one for another are two');
+  t.equal(simple({ ...NO_MEMBERS, voters: [1] }, 'r1'), 'no-voters-left');
+  t.equal(joint(JOINT, 'v4'), 'already-joint');
+  t.equal(joint(NO_MEMBERS, 'v1'), 'no-voters-yet');
+  t.equal(joint(three, 'r1 r2 r3'), 'no-voters-left');
+  t.equal(leaveJointStep(three), 'not-joint');
+  t.end();
+});
+
+t.test('membership: a step about node 0 is void, one about a member begins nothing anew', (t) => {
+  const from = { ...NO_MEMBERS, voters: [1, 2, 3], learners: [4] };
+  const stepOf = (text: string) => simpleStep(from, parseChanges(text));
+  t.same(simpleStep(from, [{ kind: 'add-voter', node: 0 }]), { membership: from, fresh: [] });
+  t.same(stepOf('l4'), { membership: from, fresh: [] });
+  t.same(stepOf('r4 l4'), { membership: from, fresh: [4] });
+  t.match(stepOf('v4'), {
+    membership: { voters: [1, 2, 3, 4], learners: [] },
+    fresh: { length: 0 },
+  });
+  t.match(stepOf('l5'), { membership: { learners: [4, 5] }, fresh: [5] });
+  const back = enterJointStep(from, parseChanges('r3 v3'), { autoLeave: true });
+  t.match(back, { membership: { voters: [1, 2, 3] }, fresh: { length: 0 } });
+  t.end();
+});
+
+t.test('membership: who votes on its way out is a member, in whatever order lists came', (t) => {
+  t.same(
+    [1, 3, 4, 5].map((node) => isMemberOf(JOINT, node)),
+    [true, true, true, false],
+  );
+  t.ok(sameMembership(JOINT, { ...JOINT, voters: [2, 1], votersOutgoing: [3, 1, 2] }));
+  t.notOk(sameMembership(JOINT, { ...JOINT, learnersNext: [] }));
+  t.end();
+});
+
 t.test('membership: a node removed and added again in one change starts anew', (t) => {
   const from = { ...NO_MEMBERS, voters: [1, 2, 3] };
   const step = simpleStep(from, parseChanges('r2 v2'));
@@ -154,7 +208,9 @@ t.test('membership: lists that contradict each other are not restored', (t) => {
   t.throws(() => normalized({ ...base, learners: [2] }));
   t.throws(() => normalized({ ...base, learnersNext: [3] }));
   t.throws(() => normalized({ ...base, votersOutgoing: [2, 3], learners: [3] }));
+  t.throws(() => normalized({ ...base, votersOutgoing: [1, 2], learnersNext: [2] }));
   t.throws(() => normalized({ ...base, autoLeave: true }));
+  t.throws(() => normalized({ ...NO_MEMBERS, votersOutgoing: [1] }));
   t.throws(() => normalized({ ...NO_MEMBERS, learners: [1] }));
   t.same(normalized({ ...base, voters: [2, 1, 2] }).voters, [1, 2]);
   t.end();
@@ -192,6 +248,12 @@ t.test('membership change: bytes that say nothing are no change, and never an ex
   );
   t.equal(decodeMembershipChange(new Uint8Array([1, 0, 2, 0])), undefined, 'cut short');
   t.equal(decodeMembershipChange(new Uint8Array([2, 0, 0])), undefined, 'another version');
+  t.equal(decodeMembershipChange(new Uint8Array([1, 3, 0])), undefined, 'no transition');
+  const oneStep = (kind: number, node: number) => [1, 0, 1, kind, ...Array<number>(8).fill(node)];
+  t.equal(decodeMembershipChange(new Uint8Array(oneStep(4, 0))), undefined, 'no kind');
+  t.equal(decodeMembershipChange(new Uint8Array(oneStep(0, 255))), undefined, 'no node');
+  const changes = Array<MemberChange>(MEMBER_CHANGES_MAX + 1).fill({ kind: 'update', node: 1 });
+  t.throws(() => encodeMembershipChange({ ...LEAVE_JOINT, changes }), RangeError, 'too many');
   t.end();
 });
 

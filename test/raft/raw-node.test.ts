@@ -487,6 +487,62 @@ t.test('node: what the quorum of a new membership has already counts when it is 
   t.end();
 });
 
+t.test('node: reads that wait for the first commit of a term are answered by a new quorum', (t) => {
+  const subject = nodeOf({ voters: [1, 2, 3, 4], preVote: false });
+  const { node } = subject;
+  const from = (member: number) => ({ from: member, to: 1, term: 2 }) as const;
+  node.campaign();
+  run(subject);
+  for (const voter of [2, 3]) {
+    node.step({ type: 'vote-reply', ...from(voter), rejected: false, committed: NO_ENTRY });
+  }
+  run(subject);
+  node.step({ type: 'append-reply', ...from(2), index: 11 });
+  node.readIndex('a read');
+  run(subject);
+  const changes = [{ kind: 'remove', node: 4 }] as const;
+  node.applyMembership(11, { transition: 'auto', changes, context: DATA });
+  t.equal(node.status().commitIndex, 11, 'two of three have the first entry of the term');
+  t.match(
+    run(subject).sent.filter(({ type }) => type === 'heartbeat'),
+    [{ readCount: 1 }, { readCount: 1 }],
+  );
+  node.step({ type: 'heartbeat-reply', ...from(2), readCount: 1 });
+  t.match(node.ready().readStates, [{ context: 'a read', index: 11 }]);
+  t.end();
+});
+
+t.test('node: a leader whose vote is taken away, or that is removed, leads no more', (t) => {
+  for (const kind of ['add-learner', 'remove'] as const) {
+    const subject = nodeOf({ voters: [1, 2], preVote: false, stepDownOnRemoval: true });
+    const { node } = subject;
+    node.campaign();
+    run(subject);
+    const vote = { from: 2, to: 1, term: 2, rejected: false, committed: NO_ENTRY } as const;
+    node.step({ type: 'vote-reply', ...vote });
+    t.equal(node.status().standing, 'leader');
+    const changes = [{ kind, node: 1 }];
+    node.applyMembership(12, { transition: 'auto', changes, context: DATA });
+    t.equal(node.status().standing, 'follower', kind);
+  }
+  t.end();
+});
+
+t.test('node: whoever is removed and let in anew by one change is sent all anew', (t) => {
+  const subject = nodeOf();
+  const { node } = subject;
+  node.campaign();
+  run(subject);
+  const learner = { kind: 'add-learner', node: 2 } as const;
+  node.applyMembership(12, { transition: 'auto', changes: [learner], context: DATA });
+  node.step({ type: 'append-reply', from: 2, to: 1, term: 2, index: 11 });
+  t.match(node.progress()[1], [2, { matchIndex: 11 }]);
+  const changes = [{ kind: 'remove', node: 2 } as const, learner];
+  node.applyMembership(13, { transition: 'auto', changes, context: DATA });
+  t.match(node.progress()[1], [2, { matchIndex: 0 }]);
+  t.end();
+});
+
 t.test(
   'node: whoever is made a voter may be handed the leadership, and who is none may not',
   (t) => {

@@ -196,7 +196,6 @@ class Draft {
   }
 
   #addLearner(node: NodeId): void {
-    if (this.#learners.has(node)) return;
     if (!this.#tracks(node)) this.#fresh.add(node);
     this.#voters.delete(node);
     // Nobody is voter and learner at once: an outgoing voter must wait until its half is gone.

@@ -41,8 +41,6 @@ export function applyChange(raft: Raft, index: number, change: MembershipChange)
  */
 export function restoreMembership(raft: Raft, index: number, membership: Membership): void {
   raft.membershipIndex = index;
-  raft.progressByNode = new Map();
-  raft.votes = new Map();
   const restored = normalized(membership);
   switchMembership(raft, { membership: restored, fresh: membersOf(restored) });
 }
