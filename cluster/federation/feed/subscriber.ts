@@ -209,6 +209,7 @@ export class Subscriber {
       case 'snapshot-needed':
         this.#requireReign(answer);
         await this.#adopt(answer);
+        if (reign.isOver) return 0;
         this.#record.become('snapshot');
         await this.#takeSnapshot(reign, address);
         reign.wantsSnapshot = false;

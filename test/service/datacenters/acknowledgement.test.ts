@@ -7,6 +7,7 @@ import type { AccessorId } from '../../../src/acl/ids.ts';
 import { DatacenterAway } from '../../../src/service/datacenters/federation.ts';
 import type { OperationName } from '../../../src/service/operations.ts';
 import type { WriteResult } from '../../../src/service/views.ts';
+import { withLevelOfNothing } from '../../../src/service/writes/acknowledge.ts';
 import { loneDatacenter } from '../../support/state-and-service/lone-datacenter.ts';
 import { CALL, createHarness, newToken, refusalOf } from '../harness.ts';
 import { ABSENT, settled, twoDatacenters } from './cases.ts';
@@ -139,8 +140,43 @@ t.test('acknowledgement: who takes no writes tells nobody that there is nothing'
   closed = new AclError('not-primary', 'Nothing was written: the primary is dc2');
   primary = 'dc2';
   const late = { name: token[0], input: { accessorId: ABSENT }, call: CALL };
-  const found = (await harness.door.runForOther(late)) as WriteResult<boolean>;
-  t.equal(found.value, false, 'a secondary tells of its own local tokens');
+  const { value, meta } = (await harness.door.runForOther(late)) as WriteResult<boolean>;
+  const says = 'a secondary tells of its own local tokens, which nobody else has';
+  t.same([value, meta.ack], [false, undefined], says);
+});
+
+t.test('acknowledgement: nobody is waited for where nobody else is to have it', async (t) => {
+  const names = ['dc1'];
+  const asked: string[] = [];
+  const harness = await createHarness(
+    {},
+    {
+      datacenters: () => names,
+      acknowledged: (_position, wanted) => {
+        asked.push(wanted);
+        return Promise.resolve('primary');
+      },
+    },
+  );
+  const alone = await harness.run('policy.create', { draft: { name: 'a' } }, { ack: 'all' });
+  t.equal(alone.meta.ack, 'all', 'all of one have it');
+  names.push('dc2', 'dc3');
+  const local = { draft: { local: true } };
+  const { value, meta } = await harness.run('token.create', local, { ack: 'all' });
+  t.equal(meta.ack, undefined, 'a local token is of this datacenter alone');
+  await harness.run('token.delete', value.token, { ack: 'all' });
+  const { accessorId } = await newToken(harness);
+  const gone = await harness.run('token.delete', { accessorId }, { ack: 'primary' });
+  t.same([gone.value, gone.meta.ack], [true, 'primary'], 'whoever says so need not wait');
+  t.same(asked, []);
+  const { proposals } = harness;
+  const back = await harness.run('datacenter.allow', { name: 'dc1', isForced: false });
+  t.same([back.value, harness.proposals], [false, proposals], 'who was not removed is there');
+  t.same(asked.splice(0), ['majority']);
+  const told = { ...back, meta: { ...back.meta, ack: 'all' as const } };
+  const service = { federation: harness.deps.federation, settings: harness.deps.settings };
+  t.equal(await withLevelOfNothing(service as never, CALL, told as never), told);
+  t.same(asked, [], 'what the log has found missing was waited for');
 });
 
 /** Deletions of what nobody has made. */

@@ -298,6 +298,29 @@ t.test('feed: a secondary that the log does not reach back to takes a snapshot',
 });
 
 t.test(
+  'feed: whose reign ends before it takes a snapshot does not say that it does',
+  async (test) => {
+    const { world, log, secondary } = await twoDatacenters();
+    for (let number = 1; number <= 9; number += 1) log.write(`entry ${number}`);
+    log.trimmedSeq = 5;
+    secondary.applyMs = () => 1_000;
+    secondary.subscriber.start(1);
+    const { subscriber } = secondary;
+    await world.until('it is answered', () => subscriber.state().begunEpoch > 0);
+    test.equal(
+      secondary.state.federationId,
+      '',
+      'of which federation it is, its group decides now',
+    );
+    subscriber.stop();
+    await world.run(5_000);
+    test.equal(secondary.state.federationId, FEDERATION);
+    test.equal(subscriber.state().kind, 'idle');
+    test.equal(secondary.state.snapshotCount, 0);
+  },
+);
+
+t.test(
   'feed: a follower ahead of the primary, or beside it, is told where they part',
   async (test) => {
     const { world, log, primary, secondary } = await twoDatacenters();
