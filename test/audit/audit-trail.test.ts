@@ -186,20 +186,22 @@ t.test('audit: a file that is full is put aside, and the next one is linked with
 t.test('audit: a disk that is full does not keep a server from starting', async (t) => {
   const file = new MemoryAuditFile();
   const { append } = file;
-  const full = Object.assign(new Error('no room'), { code: 'ENOSPC' });
-  file.append = () => Promise.reject(full);
-  const { clock, said, trail, settle } = await open({ file });
-  t.same(said, ['the audit log cannot be written']);
-  t.equal(trail.figures.isFailing, true);
-  for (let seconds = 0; seconds < 3; seconds += 1) {
+  for (const [place, code] of ['ENOSPC', 'EDQUOT'].entries()) {
+    const full = Object.assign(new Error('no room'), { code });
+    file.append = () => Promise.reject(full);
+    const { clock, said, trail, settle } = await open({ file });
+    t.same(said, ['the audit log cannot be written'], code);
+    t.equal(trail.figures.isFailing, true);
+    for (let seconds = 0; seconds < 3; seconds += 1) {
+      clock.advance(1_000);
+      await settle();
+    }
+    file.append = append;
     clock.advance(1_000);
     await settle();
+    t.same(operations(file), Array(place + 1).fill('begun'));
+    t.equal(trail.figures.isFailing, false);
   }
-  file.append = append;
-  clock.advance(1_000);
-  await settle();
-  t.same(operations(file), ['begun']);
-  t.equal(trail.figures.isFailing, false);
   file.append = () => Promise.reject(new Error('it is not ours'));
   await t.rejects(open({ file }), { message: 'it is not ours' });
 });
@@ -424,15 +426,16 @@ t.test('audit: it goes on in a file that somebody else has put in its place', as
 
 t.test('audit: refusals without end are told once a minute, and counted', async (t) => {
   const { file, clock, trail, settle } = await open();
-  const refused = (client: string): void =>
-    trail.recordRefusal(`x ${client}`, { event: 'answered', operation: 'x', client });
-  for (let each = 0; each < 5; each += 1) refused('one');
+  const refused = (client: string, requestId?: string): void =>
+    trail.recordRefusal(`x ${client}`, { event: 'answered', operation: 'x', client, requestId });
+  for (let each = 0; each < 5; each += 1) refused('one', `${each}`);
   refused('other');
   await settle();
   t.same(operations(file), ['begun', 'x', 'x']);
   clock.advance(60_000);
   await settle();
-  t.match(file.records.slice(3), [{ client: 'one', repeated: 4 }]);
+  t.match(file.records[1], { client: 'one', requestId: '0' });
+  t.match(file.records.slice(3), [{ client: 'one', requestId: '4', repeated: 4 }], 'the last one');
   refused('one');
   await settle();
   t.equal(file.records.length, 5, 'the next minute begins anew');

@@ -301,7 +301,6 @@ export class Subscriber {
     } finally {
       reporter.stop();
       reign.reader = undefined;
-      if (!reign.isOver) this.#record.become('connecting');
     }
   }
 

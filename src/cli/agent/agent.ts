@@ -229,7 +229,7 @@ function nextStepOf(error: unknown, settings: Settings): string {
     return '\nNext: bind_addr and client_addr must be addresses of this machine (--bind-addr, --client-addr).';
   if (code === 'EACCES')
     return '\nNext: choose a folder and a port that this user may use (--data-dir, --ports-http).';
-  if (code === 'ENOSPC')
+  if (code === 'ENOSPC' || code === 'EDQUOT')
     return '\nNext: make room on the disk of data_dir (--data-dir), and start again.';
   if (code === 'EEXIST' || code === 'ENOTDIR')
     return '\nNext: choose another folder with --data-dir; what stands there is no folder.';

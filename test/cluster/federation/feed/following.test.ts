@@ -3,12 +3,16 @@
 import t from 'tap';
 import {
   decodeHello,
+  decodeHelloAnswer,
+  encodeHelloAnswer,
   FEED_METHOD,
   type FeedHello,
+  type HelloAnswer,
 } from '../../../../cluster/federation/feed/feed-frames.ts';
 import {
   DEFAULT_FEED_LIMITS,
   DEFAULT_SUBSCRIBER_LIMITS,
+  TAIL_ENTRIES_MAX,
 } from '../../../../cluster/federation/feed/feed-limits.ts';
 import type { FeedStanding } from '../../../../cluster/federation/feed/feed-server.ts';
 import { refusingOutsiders } from '../../../../cluster/federation/refuse-outsiders.ts';
@@ -239,6 +243,31 @@ t.test('feed: a line that was cut for long is used soon after it is mended', asy
     await world.until('it has it', () => secondary.state.cursor?.seq === seq);
     const tookMs = world.time.nowMs - mendedAtMs;
     test.ok(tookMs < 2_500, `${tookMs} ms`);
+  }
+});
+
+t.test('feed: behind a session that was a good one the next try comes soon', async (test) => {
+  const { world, log, primary, secondary } = await twoDatacenters();
+  const { subscriber } = secondary;
+  subscriber.start(1);
+  for (const what of ['stood', 'brought something'] as const) {
+    primary.handlers = {};
+    world.net.breakAll('p1', 's1');
+    await world.run(20_000);
+    primary.handlers = primary.feed.handlers;
+    await world.until('it follows again', () => subscriber.state().kind === 'tail');
+    if (what === 'stood') await world.run(6_000);
+    else {
+      log.write('one');
+      await world.until('it has it', () => secondary.state.cursor?.seq === log.head.seq);
+    }
+    primary.become({ kind: 'elsewhere', addresses: [], says: 'for a moment' });
+    await world.until('it is over', () => subscriber.state().kind === 'connecting');
+    primary.become(primaryStanding());
+    const overAtMs = world.time.nowMs;
+    await world.until('it follows', () => subscriber.state().kind === 'tail');
+    const tookMs = world.time.nowMs - overAtMs;
+    test.ok(tookMs < 2 * DEFAULT_SUBSCRIBER_LIMITS.retryBaseMs + 100, `${what}: ${tookMs} ms`);
   }
 });
 
@@ -499,8 +528,70 @@ t.test('feed: a promise that is given in the middle of a session ends it', async
   await world.until('it follows', () => secondary.state.cursor?.seq === 1);
   secondary.maxEpoch = 2;
   log.write('two');
-  await world.until('it is fenced', () => secondary.subscriber.state().kind === 'fenced');
+  const { subscriber } = secondary;
+  const says = /is primary of epoch 1, and epoch 2 is promised here/;
+  await world.until('it says so', () => says.test(subscriber.state().lastError?.text ?? ''));
+  test.equal(subscriber.state().kind, 'fenced', 'also before it has asked again');
   test.equal(secondary.state.cursor?.seq, 1, 'what came under the old reign is not applied');
+});
+
+t.test(
+  'feed: who stands still does so however the line is, and says why it is not better',
+  async (test) => {
+    for (const kind of ['diverged', 'fenced'] as const) {
+      const { world, log, primary, secondary } = await twoDatacenters();
+      for (let number = 1; number <= 3; number += 1) log.write(`${number}`);
+      secondary.state.federationId = FEDERATION;
+      if (kind === 'fenced') secondary.maxEpoch = 2;
+      else secondary.state.cursor = nextEntry(log.at(2), Buffer.from('stray'));
+      const { subscriber } = secondary;
+      subscriber.start(1);
+      await world.until('it knows', () => subscriber.state().kind === kind);
+      primary.handlers = {};
+      world.net.breakAll('p1', 's1');
+      await world.run(10_000);
+      test.equal(subscriber.state().kind, kind);
+      test.match(subscriber.state().lastError?.text, /feed\.hello/);
+    }
+  },
+);
+
+t.test('feed: nothing is taken of whoever answers for another federation', async (test) => {
+  const { world, log, primary, secondary } = await twoDatacenters();
+  secondary.state.federationId = FEDERATION;
+  log.write('one');
+  const { handlers } = primary;
+  primary.handlers = {
+    ...handlers,
+    [FEED_METHOD.hello]: async (request) => {
+      const answer = decodeHelloAnswer(await handlers[FEED_METHOD.hello]!(request));
+      return encodeHelloAnswer({ ...answer, federationId: 'another' } as HelloAnswer);
+    },
+  };
+  secondary.subscriber.start(1);
+  await world.run(5_000);
+  test.match(secondary.subscriber.state().lastError?.text, /is of federation another, not of/);
+  test.equal(secondary.state.cursor?.seq, 0);
+});
+
+t.test('feed: who lacks much, or something for long, is not said to have it all', async (test) => {
+  const { world, log, secondary } = await twoDatacenters();
+  const { subscriber } = secondary;
+  subscriber.start(1);
+  await world.until('it follows', () => subscriber.state().kind === 'tail');
+  secondary.applyMs = () => 4_000;
+  log.write('one');
+  await world.run(500);
+  test.equal(subscriber.state().kind, 'tail', 'it is on its way');
+  await world.run(2_500);
+  test.equal(subscriber.state().kind, 'catching-up');
+  secondary.applyMs = () => 300;
+  await world.until('it has it', () => secondary.state.cursor?.seq === 1);
+  await world.until('it says so', () => subscriber.state().kind === 'tail');
+  for (let number = 0; number <= TAIL_ENTRIES_MAX; number += 1) log.write(`${number}`);
+  await world.run(200);
+  test.equal(subscriber.state().kind, 'catching-up');
+  await world.until('it has all', () => subscriber.state().kind === 'tail');
 });
 
 t.test(
