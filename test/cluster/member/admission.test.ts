@@ -2,11 +2,13 @@
 
 import t from 'tap';
 import { nodeNumberOf } from '../../../cluster/member/founding/node-number.ts';
+import type { MemberView } from '../../../cluster/member/group-member.ts';
 import {
   admissionOf,
   isSameRecord,
   selfRecordChange,
 } from '../../../cluster/member/leading/admission.ts';
+import { Changes } from '../../../cluster/member/leading/changes.ts';
 import { Leading } from '../../../cluster/member/leading/leading.ts';
 import {
   DEFAULT_MEMBER_LIMITS,
@@ -15,6 +17,7 @@ import {
 import { Directory } from '../../../cluster/member/seat/directory.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
 import { NO_MEMBERS } from '../../../cluster/raft/membership/membership.ts';
+import type { MembershipChange } from '../../../cluster/raft/membership/membership-change.ts';
 import { EMPTY_GROUP, type MemberRecord } from '../../../cluster/replica/group-record.ts';
 import { GroupRefusal } from '../../../cluster/replica/group-refusal.ts';
 import type { GroupReplica } from '../../../cluster/replica/group-replica.ts';
@@ -97,7 +100,8 @@ t.test('admission: what a leader answers to whom', async (test) => {
   test.equal(answer({ ...three, name: 'n2' }, false), 'refused');
   test.equal(answer({ ...three, name: 'n2' }, false, dead), 'remove add-learner');
   test.equal(answer({ ...three, name: 'n2' }, true, dead), 'removed');
-  test.equal(answer({ ...one, id: '00000001-0000-4000-8000-000000000001' }, false), 'refused');
+  const alike = { ...one, id: '00000001-0000-4000-8000-000000000001' };
+  test.equal(answer(alike, true, fresh), 'refused', 'another one of the same number');
   test.equal(selfRecordChange(one, group), undefined);
   test.equal(selfRecordChange(three, group)?.changes[0]?.kind, 'add-voter');
   test.equal(selfRecordChange({ ...one, version: '2' }, group)?.changes[0]?.kind, 'update');
@@ -129,26 +133,80 @@ t.test('admission: a leader answers of the group as it is when all is applied', 
   await test.rejects(leading.admit({ record: recordOf(3), isOurs: true }), { code: 'removed' });
 });
 
-t.test('admission: whose vote goes only now is relied on still', async (test) => {
-  const [self, leaving] = [recordOf(1), recordOf(2)];
-  const membership = { ...NO_MEMBERS, voters: [self.node], votersOutgoing: [leaving.node] };
-  const leading = new Leading({
+t.test(
+  'admission: whose vote goes only now is relied on, and whoever has acknowledged',
+  async (test) => {
+    const [self, leaving, learner, fresh] = [1, 2, 3, 4].map((number) => recordOf(number)) as [
+      ...[MemberRecord, MemberRecord, MemberRecord, MemberRecord],
+    ];
+    const membership = {
+      ...{ ...NO_MEMBERS, voters: [self.node], votersOutgoing: [leaving.node] },
+      learners: [learner.node, fresh.node],
+    };
+    const proposed: unknown[] = [];
+    let version = self.version;
+    const leading = new Leading({
+      replica: {
+        status: () => ({ standing: 'leader', term: 3, lastIndex: 9 }),
+        groupStatus: () => ({ hasCommittedInTerm: true }),
+        groupRecord: () => ({
+          ...{ ...EMPTY_GROUP, membership },
+          members: [self, leaving, learner, fresh],
+        }),
+        readBarrier: async () => undefined,
+        proposeMembership: async ({ changes }: MembershipChange) => void proposed.push(changes),
+      } as unknown as GroupReplica<unknown>,
+      self: () => ({ ...self, version }),
+      views: () => [{ ...learner, isVoter: false, lastIndex: 5 } as MemberView],
+      clock: new FakeClock(),
+      logger: new Proxy({} as Logger, { get: () => () => undefined }),
+      timing: DEFAULT_MEMBER_TIMING,
+      limits: DEFAULT_MEMBER_LIMITS,
+      heartbeatMs: 100,
+    });
+    const lost = { code: 'refused', message: /its log is gone/ };
+    await test.rejects(leading.admit({ record: leaving, isOurs: false }), lost);
+    await test.rejects(leading.admit({ record: learner, isOurs: false }), lost);
+    await leading.admit({ record: fresh, isOurs: false });
+    await leading.unseat([learner.node, fresh.node]);
+    test.same(proposed, [], 'who has no vote keeps none');
+    await leading.unseat([self.node, learner.node]);
+    test.same(proposed, [[{ kind: 'add-learner', node: self.node }]]);
+    version = 'another';
+    await test.rejects(leading.admit({ record: fresh, isOurs: true }), {
+      code: 'not-leader',
+      message: /not ready yet/,
+    });
+  },
+);
+
+t.test('changes: so many wait for another, and for so long', async (test) => {
+  const clock = new FakeClock();
+  const changes = new Changes({
     replica: {
-      status: () => ({ standing: 'leader', term: 3, lastIndex: 9 }),
-      groupStatus: () => ({ hasCommittedInTerm: true }),
-      groupRecord: () => ({ ...EMPTY_GROUP, membership, members: [self, leaving] }),
-      readBarrier: async () => undefined,
-    } as unknown as GroupReplica<unknown>,
-    self: () => self,
-    views: () => [],
-    clock: new FakeClock(),
-    logger: new Proxy({} as Logger, { get: () => () => undefined }),
+      groupRecord: () => EMPTY_GROUP,
+      proposeMembership: () =>
+        Promise.reject(new GroupRefusal('change-in-flight', 'another one is under way')),
+    },
+    clock,
     timing: DEFAULT_MEMBER_TIMING,
-    limits: DEFAULT_MEMBER_LIMITS,
-    heartbeatMs: 100,
+    limits: { ...DEFAULT_MEMBER_LIMITS, changesMax: 2 },
   });
-  const asking = { record: leaving, isOurs: false };
-  await test.rejects(leading.admit(asking), { code: 'refused', message: /its log is gone/ });
+  const change = { transition: 'auto', changes: [], context: new Uint8Array(0) } as const;
+  const ended: string[] = [];
+  const ask = (): void =>
+    void changes.propose(() => change).catch(({ message }: Error) => ended.push(message));
+  const pass = async (ms: number): Promise<void> => {
+    clock.advance(ms);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  for (let each = 0; each < 3; each += 1) ask();
+  await pass(0);
+  test.same(ended, ['2 changes of the group wait already']);
+  await pass(DEFAULT_MEMBER_TIMING.changeWaitMs - 1);
+  test.equal(ended.length, 1);
+  await pass(1_000);
+  test.same(ended.slice(1), Array(2).fill('another one is under way'));
 });
 
 t.test(

@@ -73,6 +73,41 @@ function observation(
 const DEAD = { isAlive: false };
 
 t.test(
+  'autopilot: a dead voter gives way only where the others can do without it',
+  async (test) => {
+    const ready = member(4, { isVoter: false });
+    const dead = member(3, DEAD);
+    const behind = member(2, { lastIndex: 0 });
+    const settings = { ...DEFAULT_AUTOPILOT, serverStabilizationTimeMs: 90_000 };
+    const deedOf = (second: MemberView, changed = {}): string =>
+      firstDeed([member(1), second, dead, ready], { settings: { ...settings, ...changed } });
+    test.equal(deedOf(member(2)), 'remove 3, add-voter 4 after 90 s');
+    test.equal(deedOf(behind), 'add-voter 4 after 90 s', 'one of three does well');
+    test.equal(deedOf(member(2), { cleanupDeadServers: false }), 'add-voter 4 after 90 s');
+  },
+);
+
+t.test('autopilot: of those that may vote the longest ready comes first', async (test) => {
+  const autopilot = new Autopilot();
+  const [early, late] = [member(5, { isVoter: false }), member(4, { isVoter: false })];
+  const deed = (nowMs: number, ...learners: readonly MemberView[]) =>
+    autopilot.observe(observation([member(1), ...learners], { nowMs }));
+  deed(0, { ...late, lastIndex: 0 }, early);
+  deed(5_000, late, early);
+  test.match(deed(15_000, late, early), { changes: [{ kind: 'add-voter', node: 5 }] });
+});
+
+t.test('removal: who has no vote makes no quorum, and is missed in none', async (test) => {
+  const learner = member(3, { isVoter: false });
+  const change = removalChange(2, [member(1), member(2), learner], ({ node }) => node !== 3);
+  test.match(change.changes, [{ kind: 'remove', node: 2 }]);
+  test.throws(() => removalChange(1, [member(1), learner], () => true), {
+    code: 'refused',
+    message: /is the only voter/,
+  });
+});
+
+t.test(
   'autopilot: whose vote was taken away gets it back no sooner than a newcomer',
   async (test) => {
     const autopilot = new Autopilot();
