@@ -51,6 +51,12 @@ const LISTED_MAX = 20;
 /** Done, not possible, settled already, something is there, nobody to do it, not known. */
 const SAID: readonly number[] = [200, 400, 404, 409, 503, 504];
 const IS_THERE = /^the object is there with ModifyIndex (\d+): /;
+const IS_GONE = /^the object was changed by the entry, and has been deleted since: name cas=0 /;
+
+/** Undefined where no index lets the entry through. */
+function indexToNameIn(text: string): string | undefined {
+  return IS_GONE.test(text) ? '0' : IS_THERE.exec(text)?.[1];
+}
 
 export class ForkKeeper {
   readonly #options: ForkKeeperOptions;
@@ -135,7 +141,7 @@ export class ForkKeeper {
   async #remake(host: SimHost, position: string): Promise<void> {
     this.#asked.add(position);
     const came = await this.#ask(host, 'PUT', `position=${position}`);
-    const index = came?.status === 409 ? IS_THERE.exec(came.text)?.[1] : undefined;
+    const index = came?.status === 409 ? indexToNameIn(came.text) : undefined;
     if (index === undefined) {
       await this.#settled(host, position, came, MARKS.remade);
       return;
