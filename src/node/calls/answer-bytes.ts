@@ -20,8 +20,8 @@ export interface AnsweringOptions<Door> {
 /** `Of` says whose questions they are, where that can differ. */
 export interface AnsweringWay<Of extends readonly unknown[]> {
   readonly place: Teller['place'];
-  /** The line of the log about a fault of ours. */
-  readonly faultLine: string;
+  /** Writes a fault of ours to the log. */
+  readonly log: Teller['log'];
   readonly kindOf: (question: Question) => CallKind;
   /** The refusal where there is no place; `full` says of what there are too many. */
   readonly tooMany: (full: string) => AclError;
@@ -31,10 +31,9 @@ export interface AnsweringWay<Of extends readonly unknown[]> {
 
 /** Answers the bytes of a question with those of an answer. Never rejects. */
 export function answeringBytes<Of extends readonly unknown[]>(
-  { countMax, random, logger }: Omit<AnsweringOptions<unknown>, 'door'>,
-  { place, faultLine, kindOf, tooMany, run }: AnsweringWay<Of>,
+  { countMax, random }: Pick<AnsweringOptions<unknown>, 'countMax' | 'random'>,
+  { place, log, kindOf, tooMany, run }: AnsweringWay<Of>,
 ): (question: Uint8Array, ...of: Of) => Promise<Uint8Array> {
-  const teller: Teller = { random, place, log: (fields) => logger.error(fields, faultLine) };
   const places = new CallPlaces(countMax);
   return async (bytes, ...of) => {
     let giveBack: (() => void) | undefined;
@@ -45,7 +44,7 @@ export function answeringBytes<Of extends readonly unknown[]>(
       if (giveBack === undefined) throw tooMany(places.takenFrom(kind));
       return await run(question, ...of);
     } catch (error) {
-      return encodeRefusal(toldError(error, teller));
+      return encodeRefusal(toldError(error, { random, place, log }));
     } finally {
       giveBack?.();
     }

@@ -13,10 +13,10 @@ import { kindOfCall } from './call-limit.ts';
 export function answeringWith(
   options: AnsweringOptions<Pick<Door, 'runForOther'>>,
 ): (question: Uint8Array) => Promise<Uint8Array> {
-  const { door } = options;
+  const { door, logger } = options;
   return answeringBytes(options, {
     place: 'leader',
-    faultLine: 'a write of another server failed',
+    log: (fields) => logger.error(fields, 'a write of another server failed'),
     kindOf: kindOfCall,
     tooMany,
     run: async (question: Question) => encodeOutput(await run(door, question)),

@@ -21,10 +21,10 @@ type AskedDoor = Pick<Door, 'runForDatacenter' | 'changesWithin'>;
 export function answeringDatacentersWith(
   options: AnsweringOptions<AskedDoor>,
 ): (question: Uint8Array, from: string) => Promise<Uint8Array> {
-  const { door } = options;
+  const { door, logger } = options;
   return answeringBytes(options, {
     place: 'server',
-    faultLine: 'a call of another datacenter failed',
+    log: (fields) => logger.error(fields, 'a call of another datacenter failed'),
     kindOf,
     tooMany,
     run: async (question: Question, from: string) => {
