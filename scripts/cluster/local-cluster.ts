@@ -83,7 +83,7 @@ export class LocalCluster {
       await cluster.#closeProxies();
       throw error;
     }
-    cluster.#slowWan();
+    cluster.#slowWan(plan.nodes);
     cluster.#takeOver();
     files.keepPlan(plan);
     cluster.#describe();
@@ -225,7 +225,7 @@ export class LocalCluster {
     );
     await this.#openProxy(joiner);
     this.#keep(plan);
-    this.#slowWan();
+    this.#slowWan([joiner]);
     this.#start(joiner.name);
     tell(`${joiner.name} started; it joins ${datacenter}`);
     await this.#ready(joiner.name);
@@ -233,7 +233,10 @@ export class LocalCluster {
     return joiner.name;
   }
 
-  /** Takes a server out of its group, ends it, and removes its data. */
+  /**
+   * Takes a server out of its group, ends it, and removes its data. In this order: a group that is to let it go may
+   * have no majority without it.
+   */
   async remove(name: string, tell: Tell = QUIET): Promise<void> {
     const node = nodeNamed(this.#plan, name);
     const rest = this.#plan.nodes.filter(
@@ -241,9 +244,9 @@ export class LocalCluster {
     );
     if (rest.length === 0)
       throw new ClusterRefusal(`${name} is the last server of ${node.datacenter}; it stays`);
-    await this.#processes.get(name)?.stop();
     await this.#removePeer(node, rest);
     tell(`${name} is no longer in the group of ${node.datacenter}`);
+    await this.#processes.get(name)?.stop();
     await this.#proxies.get(name)?.close();
     this.#proxies.delete(name);
     this.#processes.delete(name);
@@ -302,16 +305,14 @@ export class LocalCluster {
     this.#proxies.set(name, await LineProxy.open(options));
   }
 
-  #slowWan(): void {
-    const { wanDelayMs, nodes } = this.#plan;
-    if (wanDelayMs === 0) return;
-    for (const { name, datacenter } of nodes) {
-      const far = nodes.filter((other) => other.datacenter !== datacenter);
-      this.#lines.change(
-        [name],
-        far.map((other) => other.name),
-        { delayMs: wanDelayMs },
-      );
+  /** The lines of these to other datacenters, and back. */
+  #slowWan(nodes: readonly NodePlan[]): void {
+    const { wanDelayMs: delayMs } = this.#plan;
+    for (const { name, datacenter } of delayMs === 0 ? [] : nodes) {
+      const far = this.#plan.nodes.filter((other) => other.datacenter !== datacenter);
+      const names = far.map((other) => other.name);
+      this.#lines.change([name], names, { delayMs });
+      this.#lines.change(names, [name], { delayMs });
     }
   }
 

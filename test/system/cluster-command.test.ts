@@ -174,6 +174,45 @@ t.test(
   },
 );
 
+t.test('cluster: of two servers one goes, the leader or not, and another one comes', async (t) => {
+  const commands = new Commands(t);
+  t.equal((await commands.run('up', '--datacenters', '1', '--servers', '2')).status, 0);
+  const leader = /^(\S+) .* leader /m.exec((await commands.run('status')).out)?.[1];
+  const other = leader === 'dc1-1' ? 'dc1-2' : 'dc1-1';
+  const { data_dir: folder } = commands.describe().nodes.find(({ name }) => name === leader)!;
+  const removed = await commands.run('remove', leader!);
+  t.equal(removed.status, 0, removed.err);
+  t.match(removed.out, `${leader} is gone, and its data`);
+  t.notOk(existsSync(folder));
+  await until('the other one leads', async () =>
+    new RegExp(`^${other} .* leader .* ready$`, 'm').test((await commands.run('status')).out),
+  );
+  const added = await commands.run('add');
+  t.match(added.out, /^dc1-\d is ready$/m, added.err);
+  const [, joiner] = /^(dc1-\d) is ready$/m.exec(added.out) ?? [];
+  const back = await commands.run('remove', joiner!);
+  t.equal(back.status, 0, back.err);
+  t.same(
+    commands.describe().nodes.map(({ name }) => name),
+    [other],
+  );
+  t.equal((await commands.run('down')).status, 0);
+});
+
+t.test('cluster: a server that comes leaves the lines of others as they are', async (t) => {
+  const commands = new Commands(t);
+  const shape = ['--datacenters', '2', '--servers', '1', '--wan-delay', '7'];
+  t.equal((await commands.run('up', ...shape)).status, 0);
+  t.equal((await commands.run('delay', 'dc1', 'dc2', '0')).status, 0);
+  t.notMatch((await commands.run('status')).out, 'Lines:');
+  const added = await commands.run('add', 'dc2');
+  t.equal(added.status, 0, added.err);
+  const [, lines = ''] = (await commands.run('status')).out.split('Lines:');
+  t.match(lines, 'dc2-2');
+  t.notMatch(lines, 'dc2-1');
+  t.equal((await commands.run('down')).status, 0);
+});
+
 t.test('cluster: a supervisor that was killed is replaced, and its servers go on', async (t) => {
   const commands = new Commands(t);
   t.equal((await commands.run('up', '--datacenters', '1', '--servers', '1')).status, 0);
