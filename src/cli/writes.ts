@@ -22,39 +22,33 @@ interface Asked {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What was written, and why the command fails all the same. */
-export interface Written<Value> {
-  readonly value: Value;
-  /** It stands, and did not come to as many datacenters in time as it was to: to be thrown when it is shown. */
-  readonly late: ClientError | undefined;
-}
-
 /**
- * Writes with what the flags ask. Where the answer is that not as many have the write in time, it is asked for once
- * more, by the name of the request, without waiting for anybody: with it a secret would be lost that nobody else has.
+ * Writes with what the flags ask, and shows what was written, also where it is late: where the answer is that not as
+ * many have the write in time, it is asked for once more, by the name of the request, without waiting for anybody. With
+ * it a secret would be lost that nobody else has. Throws behind it that it is late, so that the command fails.
  */
-export async function written<Value>(
+export async function writeAndShow<Value>(
   { surroundings }: Session,
   { ack }: AckOptions,
   write: (asked: Asked) => Promise<Answer<Value>>,
-): Promise<Written<Value>> {
-  if (ack === undefined) return inTime(await write({ query: {}, headers: {} }));
+  show: (value: Value) => Promise<void>,
+): Promise<void> {
+  if (ack === undefined) return show((await write({ query: {}, headers: {} })).value);
   const id = Buffer.from(surroundings.randomBytes(REQUEST_ID_BYTES)).toString('hex');
   const headers = { 'x-service-request-id': id };
-  try {
-    return inTime(await write({ query: { ack }, headers }));
-  } catch (error) {
-    if (!(error instanceof ClientError) || error.code !== 'wait-timeout') throw error;
-    const again = write({ query: { ack: 'primary' }, headers });
-    const { value } = await again.catch(() => Promise.reject(error));
-    return { value, late: error };
-  }
+  const inTime = await write({ query: { ack }, headers }).catch(lateIn);
+  if (!(inTime instanceof ClientError)) return show(inTime.value);
+  const again = write({ query: { ack: 'primary' }, headers });
+  await show((await again.catch(() => Promise.reject(inTime))).value);
+  throw inTime;
 }
 
 const REQUEST_ID_BYTES = 16;
 
-function inTime<Value>({ value }: Answer<Value>): Written<Value> {
-  return { value, late: undefined };
+/** The error, where it says that the write stands, and did not come to as many datacenters in time as it was to. */
+function lateIn(error: unknown): ClientError {
+  if (error instanceof ClientError && error.code === 'wait-timeout') return error;
+  throw error;
 }
 
 /**

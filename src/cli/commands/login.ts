@@ -11,7 +11,7 @@ import { timeText } from '../show/common.ts';
 import { loginExplanationParts } from '../show/login-explanation.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { UsageError } from '../usage-error.ts';
-import { type AckOptions, addAckFlag, written } from '../writes.ts';
+import { type AckOptions, addAckFlag, writeAndShow } from '../writes.ts';
 
 interface LoginOptions extends AckOptions {
   readonly method?: string;
@@ -53,16 +53,19 @@ async function login(session: Session, options: LoginOptions): Promise<void> {
     return dryRun(session, bodyOf(session, method, bearerTokenFile, options));
   if (!tokenSinkFile) throw new UsageError('--token-sink-file is required');
   const body = bodyOf(session, method, bearerTokenFile, options);
-  const { value, late } = await written(session, options, (asked) =>
-    session.client.login({ ...asked, body }),
+  await writeAndShow(
+    session,
+    options,
+    (asked) => session.client.login({ ...asked, body }),
+    async (value) => {
+      await writeSink(session, tokenSinkFile, value.SecretID);
+      const end = value.ExpirationTime;
+      await session.done(
+        { ...value, SecretID: '<hidden>' },
+        `Logged in as token ${value.AccessorID}${end === undefined ? '' : `, valid until ${timeText(end)}`}. The secret is in ${tokenSinkFile}.`,
+      );
+    },
   );
-  await writeSink(session, tokenSinkFile, value.SecretID);
-  const end = value.ExpirationTime;
-  await session.done(
-    { ...value, SecretID: '<hidden>' },
-    `Logged in as token ${value.AccessorID}${end === undefined ? '' : `, valid until ${timeText(end)}`}. The secret is in ${tokenSinkFile}.`,
-  );
-  if (late !== undefined) throw late;
 }
 
 function bodyOf(

@@ -20,7 +20,7 @@ import { policyId, roleId } from '../flags/references.ts';
 import type { Session } from '../session.ts';
 import { NAMESPACE_COLUMNS, namespaceParts } from '../show/namespace.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { type AckOptions, addAckFlag, unknownBeside, unknownIn, written } from '../writes.ts';
+import { type AckOptions, addAckFlag, unknownBeside, unknownIn, writeAndShow } from '../writes.ts';
 
 type Body = CallInput<'namespace.update'>['body'];
 type Namespace = CallOutput<'namespace.read'>;
@@ -136,11 +136,12 @@ async function createNamespace(
 ): Promise<void> {
   const Name = nameOf(options, argument);
   const content = await contentOf(session, options, { Description: '', ACLs: {} });
-  const { value, late } = await written(session, options, (asked) =>
-    session.client.namespace.create({ ...asked, body: { Name, ...content } }),
+  await writeAndShow(
+    session,
+    options,
+    (asked) => session.client.namespace.create({ ...asked, body: { Name, ...content } }),
+    (value) => session.show(value, () => namespaceParts(value)),
   );
-  await session.show(value, () => namespaceParts(value));
-  if (late !== undefined) throw late;
 }
 
 async function readNamespace(
@@ -163,11 +164,13 @@ async function updateNamespace(
   const content = await contentOf(session, options, current);
   const body = { ...unknownIn('namespace.read', current), ...content };
   const cas = casOf(options, current);
-  const { value, late } = await written(session, options, ({ query, headers }) =>
-    session.client.namespace.update({ path: { name }, query: { cas, ...query }, headers, body }),
+  await writeAndShow(
+    session,
+    options,
+    ({ query, headers }) =>
+      session.client.namespace.update({ path: { name }, query: { cas, ...query }, headers, body }),
+    (value) => session.show(value, () => namespaceParts(value)),
   );
-  await session.show(value, () => namespaceParts(value));
-  if (late !== undefined) throw late;
 }
 
 async function deleteNamespace(

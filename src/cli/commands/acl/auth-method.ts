@@ -22,7 +22,7 @@ import { AUTH_METHOD_COLUMNS, authMethodParts } from '../../show/auth-method.ts'
 import { metaColumns, namespaceColumn } from '../../show/common.ts';
 import type { Surroundings } from '../../surroundings.ts';
 import { notBlank, UsageError } from '../../usage-error.ts';
-import { type AckOptions, addAckFlag, unknownIn, written } from '../../writes.ts';
+import { type AckOptions, addAckFlag, unknownIn, writeAndShow } from '../../writes.ts';
 
 type Body = CallInput<'auth-method.update'>['body'];
 
@@ -168,11 +168,12 @@ async function createMethod(
   if (!options.name) throw new UsageError('--name is required');
   if (!options.type) throw new UsageError('--type is required');
   const body = { Name: options.name, Type: options.type, ...contentOf(session, options) };
-  const { value, late } = await written(session, options, (asked) =>
-    session.client.authMethod.create({ ...asked, body }),
+  await writeAndShow(
+    session,
+    options,
+    (asked) => session.client.authMethod.create({ ...asked, body }),
+    (value) => session.show(value, () => authMethodParts(value)),
   );
-  await session.show(value, () => authMethodParts(value));
-  if (late !== undefined) throw late;
 }
 
 async function readMethod(
@@ -206,11 +207,13 @@ async function updateMethod(
       (isCleared(options, 'namespace-rules') ? [] : current.NamespaceRules),
   };
   const cas = casOf(options, current);
-  const { value, late } = await written(session, options, ({ query, headers }) =>
-    session.client.authMethod.update({ path: { name }, query: { cas, ...query }, headers, body }),
+  await writeAndShow(
+    session,
+    options,
+    ({ query, headers }) =>
+      session.client.authMethod.update({ path: { name }, query: { cas, ...query }, headers, body }),
+    (value) => session.show(value, () => authMethodParts(value)),
   );
-  await session.show(value, () => authMethodParts(value));
-  if (late !== undefined) throw late;
 }
 
 async function deleteMethod(

@@ -22,7 +22,7 @@ import { BINDING_RULE_COLUMNS, bindingRuleParts } from '../../show/auth-method.t
 import { metaColumns, namespaceColumn } from '../../show/common.ts';
 import type { Surroundings } from '../../surroundings.ts';
 import { notBlank, UsageError } from '../../usage-error.ts';
-import { type AckOptions, addAckFlag, unknownIn, written } from '../../writes.ts';
+import { type AckOptions, addAckFlag, unknownIn, writeAndShow } from '../../writes.ts';
 
 type Body = CallInput<'binding-rule.update'>['body'];
 
@@ -135,11 +135,12 @@ async function createRule(session: Session, options: CreateOptions): Promise<voi
     BindName: options.bindName,
     BindVars: bindVarsOf(options),
   };
-  const { value, late } = await written(session, options, (asked) =>
-    session.client.bindingRule.create({ ...asked, body }),
+  await writeAndShow(
+    session,
+    options,
+    (asked) => session.client.bindingRule.create({ ...asked, body }),
+    (value) => session.show(value, () => bindingRuleParts(value)),
   );
-  await session.show(value, () => bindingRuleParts(value));
-  if (late !== undefined) throw late;
 }
 
 async function readRule(
@@ -171,11 +172,13 @@ async function updateRule(
     BindVars: bindVars ?? (isCleared(options, 'bind-vars') ? {} : current.BindVars),
   };
   const cas = casOf(options, current);
-  const { value, late } = await written(session, options, ({ query, headers }) =>
-    session.client.bindingRule.update({ path: { id }, query: { cas, ...query }, headers, body }),
+  await writeAndShow(
+    session,
+    options,
+    ({ query, headers }) =>
+      session.client.bindingRule.update({ path: { id }, query: { cas, ...query }, headers, body }),
+    (value) => session.show(value, () => bindingRuleParts(value)),
   );
-  await session.show(value, () => bindingRuleParts(value));
-  if (late !== undefined) throw late;
 }
 
 /** The empty selector, which selects everybody, is asked for in a word of its own. */

@@ -22,7 +22,7 @@ import { metaColumns, namespaceColumn } from '../../show/common.ts';
 import { POLICY_COLUMNS, policyParts } from '../../show/policy.ts';
 import type { Surroundings } from '../../surroundings.ts';
 import { notBlank, UsageError } from '../../usage-error.ts';
-import { type AckOptions, addAckFlag, unknownIn, written } from '../../writes.ts';
+import { type AckOptions, addAckFlag, unknownIn, writeAndShow } from '../../writes.ts';
 import { addNamedFlags, type NamedOptions, namedOf, newNameOf } from './named.ts';
 
 interface ContentOptions extends AckOptions {
@@ -127,12 +127,15 @@ async function createPolicy(
     Rules: rules,
     Datacenters: options.validDatacenter,
   };
-  const { value, late } = await written(session, options, (asked) =>
-    session.client.policy.create({ ...asked, body }),
+  await writeAndShow(
+    session,
+    options,
+    (asked) => session.client.policy.create({ ...asked, body }),
+    async (value) => {
+      await session.show(value, () => policyParts(value));
+      await warnOfIgnored(session, rules);
+    },
   );
-  await session.show(value, () => policyParts(value));
-  await warnOfIgnored(session, rules);
-  if (late !== undefined) throw late;
 }
 
 async function readPolicy(
@@ -165,12 +168,16 @@ async function updatePolicy(
   };
   const path = { id: current.ID };
   const cas = casOf(options, current);
-  const { value, late } = await written(session, options, ({ query, headers }) =>
-    session.client.policy.update({ path, query: { cas, ...query }, headers, body }),
+  await writeAndShow(
+    session,
+    options,
+    ({ query, headers }) =>
+      session.client.policy.update({ path, query: { cas, ...query }, headers, body }),
+    async (value) => {
+      await session.show(value, () => policyParts(value));
+      await warnOfIgnored(session, rules);
+    },
   );
-  await session.show(value, () => policyParts(value));
-  await warnOfIgnored(session, rules);
-  if (late !== undefined) throw late;
 }
 
 async function deletePolicy(

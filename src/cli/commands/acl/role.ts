@@ -22,7 +22,7 @@ import { metaColumns, namespaceColumn } from '../../show/common.ts';
 import { ROLE_COLUMNS, roleParts } from '../../show/policy.ts';
 import type { Surroundings } from '../../surroundings.ts';
 import { notBlank, UsageError } from '../../usage-error.ts';
-import { type AckOptions, addAckFlag, unknownIn, written } from '../../writes.ts';
+import { type AckOptions, addAckFlag, unknownIn, writeAndShow } from '../../writes.ts';
 import { addNamedFlags, type NamedOptions, namedOf, newNameOf } from './named.ts';
 
 interface CreateOptions extends GrantOptions, AckOptions {
@@ -98,11 +98,12 @@ async function createRole(session: Session, options: CreateOptions): Promise<voi
   if (!options.name) throw new UsageError('--name is required');
   const { Roles: _, ...grants } = await grantsOf(session, options, {});
   const body = { Name: options.name, Description: options.description, ...grants };
-  const { value, late } = await written(session, options, (asked) =>
-    session.client.role.create({ ...asked, body }),
+  await writeAndShow(
+    session,
+    options,
+    (asked) => session.client.role.create({ ...asked, body }),
+    (value) => session.show(value, () => roleParts(value)),
   );
-  await session.show(value, () => roleParts(value));
-  if (late !== undefined) throw late;
 }
 
 async function readRole(
@@ -130,11 +131,13 @@ async function updateRole(
   };
   const path = { id: current.ID };
   const cas = casOf(options, current);
-  const { value, late } = await written(session, options, ({ query, headers }) =>
-    session.client.role.update({ path, query: { cas, ...query }, headers, body }),
+  await writeAndShow(
+    session,
+    options,
+    ({ query, headers }) =>
+      session.client.role.update({ path, query: { cas, ...query }, headers, body }),
+    (value) => session.show(value, () => roleParts(value)),
   );
-  await session.show(value, () => roleParts(value));
-  if (late !== undefined) throw late;
 }
 
 async function deleteRole(

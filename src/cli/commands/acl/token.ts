@@ -24,7 +24,7 @@ import { metaColumns, namespaceColumn } from '../../show/common.ts';
 import { TOKEN_COLUMNS, tokenParts } from '../../show/token.ts';
 import type { Surroundings } from '../../surroundings.ts';
 import { notBlank, UsageError } from '../../usage-error.ts';
-import { type AckOptions, addAckFlag, unknownIn, written } from '../../writes.ts';
+import { type AckOptions, addAckFlag, unknownIn, writeAndShow } from '../../writes.ts';
 
 interface WhichToken {
   readonly accessorId?: string;
@@ -165,11 +165,12 @@ async function createToken(session: Session, options: CreateOptions): Promise<vo
     Local: options.local,
     ExpirationTTL: options.expiresTtl,
   };
-  const { value, late } = await written(session, options, (asked) =>
-    session.client.token.create({ ...asked, body }),
+  await writeAndShow(
+    session,
+    options,
+    (asked) => session.client.token.create({ ...asked, body }),
+    (value) => session.show(value, () => tokenParts(value)),
   );
-  await session.show(value, () => tokenParts(value));
-  if (late !== undefined) throw late;
 }
 
 async function readToken(
@@ -210,11 +211,18 @@ async function updateToken(
     Local: current.Local,
   };
   const cas = casOf(options, current);
-  const { value, late } = await written(session, options, ({ query, headers }) =>
-    session.client.token.update({ path: { accessorId }, query: { cas, ...query }, headers, body }),
+  await writeAndShow(
+    session,
+    options,
+    ({ query, headers }) =>
+      session.client.token.update({
+        path: { accessorId },
+        query: { cas, ...query },
+        headers,
+        body,
+      }),
+    (value) => session.show(value, () => tokenParts(value)),
   );
-  await session.show(value, () => tokenParts(value));
-  if (late !== undefined) throw late;
 }
 
 async function cloneToken(
@@ -224,11 +232,12 @@ async function cloneToken(
 ): Promise<void> {
   const accessorId = await tokenOf(session, options, argument);
   const body = { Description: options.description };
-  const { value, late } = await written(session, options, (asked) =>
-    session.client.token.clone({ path: { accessorId }, ...asked, body }),
+  await writeAndShow(
+    session,
+    options,
+    (asked) => session.client.token.clone({ path: { accessorId }, ...asked, body }),
+    (value) => session.show(value, () => tokenParts(value)),
   );
-  await session.show(value, () => tokenParts(value));
-  if (late !== undefined) throw late;
 }
 
 async function deleteToken(
