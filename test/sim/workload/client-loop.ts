@@ -57,9 +57,7 @@ export async function triedUntil(
 ): Promise<boolean> {
   while (world.time.nowMs < endMs) {
     if (await attempt()) return true;
-    await new Promise<void>((resolve) => {
-      world.time.after(pauseMs, resolve);
-    });
+    await world.time.pause(pauseMs);
   }
   return false;
 }

@@ -71,7 +71,7 @@ export class ServerKeeper {
         this.changeCount += 1;
         return;
       }
-      await this.#pause(RETRY_MS);
+      await this.#options.world.time.pause(RETRY_MS);
     }
   }
 
@@ -79,7 +79,7 @@ export class ServerKeeper {
     const { world, hosts } = this.#options;
     const { everyMs, subject, isOut } = removals;
     for (;;) {
-      await this.#pause(stream.exponential(everyMs / 4, everyMs));
+      await this.#options.world.time.pause(stream.exponential(everyMs / 4, everyMs));
       if (this.#isStopped) return;
       const out = hosts.filter((host) => isOut(host));
       for (const host of out) if (!stream.chance(KEPT_RATE)) this.#renew(host, removals);
@@ -112,11 +112,5 @@ export class ServerKeeper {
       }),
     );
     return reply.kind === 'answered' ? reply.value.status : 0;
-  }
-
-  #pause(delayMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#options.world.time.after(delayMs, resolve);
-    });
   }
 }

@@ -50,6 +50,13 @@ export class VirtualTime {
     };
   }
 
+  /** Resolves behind so much time. */
+  pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.after(delayMs, resolve);
+    });
+  }
+
   /** Runs everything up to a moment, or until `isOver` says so after an event. */
   async run(untilMs: number, isOver: () => boolean): Promise<void> {
     await this.#globals.settle();

@@ -7,12 +7,7 @@ import type { Violations } from '../../../checks/violations.ts';
 import type { DecidingFault } from '../../../faults/fault-plan.ts';
 import type { SimGroup } from '../../../run/sim-group.ts';
 import { siteName } from '../../../subject/datacenters-subject.ts';
-import {
-  type HttpAnswer,
-  type HttpQuestion,
-  type LiveServer,
-  MANAGEMENT_SECRET,
-} from '../../../subject/node-subject.ts';
+import type { HttpQuestion } from '../../../subject/node-subject.ts';
 import type { SimHost } from '../../../world/sim-host.ts';
 import type { Stream } from '../../../world/stream.ts';
 import type { World } from '../../../world/world.ts';
@@ -21,6 +16,7 @@ import { placeIn } from '../global/global-history.ts';
 import { noneOf } from '../local/changed-token.ts';
 import type { ArchivedTokens } from '../local/local-tokens.ts';
 import { type Foreign, foreignArchive } from './foreign-archive.ts';
+import { OperatorLine } from './operator-line.ts';
 
 export interface ArchiveKeeperOptions {
   readonly world: World;
@@ -60,6 +56,7 @@ const IS_SECONDARY = /^Nothing was written: datacenter \S+ is not the primary /;
 
 export class ArchiveKeeper {
   readonly #options: ArchiveKeeperOptions;
+  readonly #line: OperatorLine;
   /** The last one of each datacenter, by its place. */
   readonly #archives = new Map<number, Archive>();
   /** One at a time, so that it is known what a restore brings. */
@@ -71,6 +68,12 @@ export class ArchiveKeeper {
 
   constructor(options: ArchiveKeeperOptions) {
     this.#options = options;
+    const { group, violations, world } = options;
+    this.#line = new OperatorLine({
+      ...{ group, violations, world, kind: 'archive', timeoutMs: TIMEOUT_MS },
+      mayBe: ({ status, text }) =>
+        SAID.includes(status) || (status === 400 && IS_ELSEWHERE.test(text)),
+    });
     this.#stream = options.world.stream.fork('foreign archives');
   }
 
@@ -112,7 +115,7 @@ export class ArchiveKeeper {
   /** One of another datacenter: nothing comes of it, wherever it is restored. */
   async #refuse(host: SimHost, { bytes }: Archive): Promise<void> {
     const { violations, world } = this.#options;
-    const answer = await this.#ask(host, { method: 'PUT', path: '/v1/snapshot', bytes });
+    const answer = await this.#line.ask(host, putting(bytes));
     if (answer === undefined) return;
     violations.require(answer.status !== 200, 'answers', () => {
       return `${host.name} restored an archive of another datacenter`;
@@ -142,7 +145,7 @@ export class ArchiveKeeper {
   async #save(place: number, host: SimHost): Promise<void> {
     const { checks, workload, world } = this.#options;
     const archived = workload.archiving(place);
-    const answer = await this.#ask(host, { method: 'GET', path: '/v1/snapshot' });
+    const answer = await this.#line.ask(host, { method: 'GET', path: '/v1/snapshot' });
     const at = answer?.status === 200 ? placeIn(answer) : undefined;
     const objects = at && checks.archived(at);
     if (answer?.bytes === undefined || objects === undefined) return;
@@ -159,7 +162,7 @@ export class ArchiveKeeper {
     checks.onRestoring(archive.objects);
     workload.beginRestore(place);
     const { bytes, tokens } = archive;
-    const answer = await this.#ask(host, { method: 'PUT', path: '/v1/snapshot', bytes });
+    const answer = await this.#line.ask(host, putting(bytes));
     if (answer?.status === 200) {
       this.changeCount += 1;
       world.trace.mark(MARKS.restored);
@@ -167,37 +170,15 @@ export class ArchiveKeeper {
       world.trace.mark(MARKS.refused);
     } else {
       // It may still come about.
-      await new Promise<void>((resolve) => {
-        world.time.after(untilMs - world.time.nowMs, resolve);
-      });
+      await world.time.pause(untilMs - world.time.nowMs);
     }
     workload.endRestore(place, answer?.status === 200 ? tokens : undefined);
     this.#isBusy = false;
     return answer?.status === 200;
   }
+}
 
-  async #ask(
-    host: SimHost,
-    question: Omit<HttpQuestion, 'headers'>,
-  ): Promise<HttpAnswer | undefined> {
-    const { group, violations, world } = this.#options;
-    const headers = {
-      'X-Service-Token': MANAGEMENT_SECRET,
-      'Content-Type': 'application/octet-stream',
-    };
-    const reply = await group.ask(host, TIMEOUT_MS, (node) =>
-      (node as LiveServer).http({ ...question, headers }),
-    );
-    if (reply.kind !== 'answered') return undefined;
-    const { status, text } = reply.value;
-    const { method, path } = question;
-    const says = method === 'GET' ? `${text.length} characters` : text;
-    world.trace.note('archive', host.name, status, () => `${method}: ${status} ${says}`);
-    const isRefused = status === 400 && IS_ELSEWHERE.test(text);
-    const hasEnded = status === 500 && host.process === undefined;
-    violations.require(SAID.includes(status) || isRefused || hasEnded, 'answers', () => {
-      return `${method} ${path} at ${host.name} was answered ${status} ${says}`;
-    });
-    return reply.value;
-  }
+function putting(bytes: Uint8Array): Omit<HttpQuestion, 'body'> {
+  const headers = { 'Content-Type': 'application/octet-stream' };
+  return { method: 'PUT', path: '/v1/snapshot', headers, bytes };
 }

@@ -11,15 +11,12 @@ import type { Violations } from '../../../checks/violations.ts';
 import type { SimGroup } from '../../../run/sim-group.ts';
 import type { Site } from '../../../run/site.ts';
 import { siteName } from '../../../subject/datacenters-subject.ts';
-import {
-  type HttpAnswer,
-  type LiveServer,
-  MANAGEMENT_SECRET,
-} from '../../../subject/node-subject.ts';
+import type { HttpAnswer } from '../../../subject/node-subject.ts';
 import type { HostCopy, SimHost } from '../../../world/sim-host.ts';
 import type { World } from '../../../world/world.ts';
 import type { DatacentersWorkload } from '../datacenters-workload.ts';
 import type { ArchivedTokens } from '../local/local-tokens.ts';
+import { OperatorLine } from './operator-line.ts';
 
 export interface CopyKeeperOptions {
   readonly world: World;
@@ -53,6 +50,7 @@ interface Copy {
   readonly tokens: ArchivedTokens;
 }
 
+const PATH = '/v1/operator/primary';
 const TIMEOUT_MS = 15_000;
 const LOOK_EVERY_MS = 1000;
 /** A line that is slower than that, or loses, may keep a datacenter from being heard in time. */
@@ -75,6 +73,7 @@ const TAKEN_BACK = /`conclave operator promote (\S+) --election` takes it back$/
 
 export class CopyKeeper {
   readonly #options: CopyKeeperOptions;
+  readonly #line: OperatorLine;
   /** The last one of each datacenter, by its place. */
   readonly #copies = new Map<number, Copy>();
   #isFollowing = false;
@@ -83,6 +82,11 @@ export class CopyKeeper {
 
   constructor(options: CopyKeeperOptions) {
     this.#options = options;
+    const { group, violations, world } = options;
+    this.#line = new OperatorLine({
+      ...{ group, violations, world, kind: 'put back', timeoutMs: TIMEOUT_MS },
+      mayBe: ({ status }) => SAID.includes(status),
+    });
   }
 
   begin(): void {
@@ -205,7 +209,7 @@ export class CopyKeeper {
     const { checks, group, sites } = this.#options;
     this.#isFollowing = true;
     for (let turn = 0; ; turn += 1) {
-      await this.#pause(LOOK_EVERY_MS);
+      await this.#options.world.time.pause(LOOK_EVERY_MS);
       const leaders = sites.flatMap(({ hosts }) => group.leader(hosts) ?? []);
       const primaries = leaders.filter((leader) => isPrimaryOn(checks, [leader]));
       for (const leader of primaries) await this.#heed(leader, MARKS.closed);
@@ -239,7 +243,7 @@ export class CopyKeeper {
   async #elect(named: string): Promise<HttpAnswer | undefined> {
     const asked = this.#leaderOf(named);
     const body = { Datacenter: named, Mode: 'election' };
-    return asked && (await this.#ask(asked, { method: 'PUT', body }));
+    return asked && (await this.#line.ask(asked, { method: 'PUT', path: PATH, body }));
   }
 
   /** What was restored nobody here misses: it is not restored once more. */
@@ -250,7 +254,7 @@ export class CopyKeeper {
     if (stopped === undefined) return;
     await Promise.all(stopped.hosts.map((host) => group.stop(host)));
     const asked = this.#leaderOf(named);
-    const shown = asked && (await this.#ask(asked, { method: 'GET' }));
+    const shown = asked && (await this.#line.ask(asked, { method: 'GET', path: PATH }));
     if (asked !== undefined && shown?.status === 200) {
       const { PromisedEpoch: promised } = JSON.parse(shown.text) as { PromisedEpoch: number };
       if (await this.#force(asked, promised + 1)) world.trace.mark(MARKS.givenUp);
@@ -261,14 +265,14 @@ export class CopyKeeper {
   /** The next epoch, which a refusal may name. Whether it has begun. */
   async #force(asked: SimHost, epoch: number): Promise<boolean> {
     const body = { Mode: 'forced', Epoch: epoch, AcceptLoss: true };
-    const forced = await this.#ask(asked, { method: 'PUT', body });
+    const forced = await this.#line.ask(asked, { method: 'PUT', path: PATH, body });
     const next = NEXT_EPOCH.exec(forced?.text ?? '')?.[1];
     return next === undefined ? forced?.status === 200 : this.#force(asked, Number(next));
   }
 
   /** Why the datacenter of this leader writes nothing, as it says; empty where it does, or does not answer. */
   async #closedAt(leader: SimHost): Promise<string> {
-    const said = await this.#ask(leader, { method: 'GET' });
+    const said = await this.#line.ask(leader, { method: 'GET', path: PATH });
     if (said?.status !== 200) return '';
     const { Closed: closed } = JSON.parse(said.text) as { readonly Closed: string };
     return closed;
@@ -278,33 +282,6 @@ export class CopyKeeper {
     const { group, sites } = this.#options;
     const site = sites.find((_, place) => siteName(place) === name);
     return site && group.leader(site.hosts);
-  }
-
-  async #ask(
-    host: SimHost,
-    question: { readonly method: 'GET' | 'PUT'; readonly body?: unknown },
-  ): Promise<HttpAnswer | undefined> {
-    const { group, violations, world } = this.#options;
-    const path = '/v1/operator/primary';
-    const headers = { 'X-Service-Token': MANAGEMENT_SECRET };
-    const reply = await group.ask(host, TIMEOUT_MS, (node) =>
-      (node as LiveServer).http({ ...question, path, headers }),
-    );
-    if (reply.kind !== 'answered') return undefined;
-    const { status, text } = reply.value;
-    const { method } = question;
-    world.trace.note('put back', host.name, status, () => `${method} ${path}: ${status} ${text}`);
-    const hasEnded = status === 500 && host.process === undefined;
-    violations.require(SAID.includes(status) || hasEnded, 'answers', () => {
-      return `${method} ${path} at ${host.name} was answered ${status} ${text}`;
-    });
-    return reply.value;
-  }
-
-  #pause(delayMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#options.world.time.after(delayMs, resolve);
-    });
   }
 }
 

@@ -12,15 +12,11 @@ import type { Violations } from '../../../checks/violations.ts';
 import type { DecidingFault } from '../../../faults/fault-plan.ts';
 import type { SimGroup } from '../../../run/sim-group.ts';
 import { siteName } from '../../../subject/datacenters-subject.ts';
-import {
-  type HttpAnswer,
-  type LiveServer,
-  MANAGEMENT_SECRET,
-} from '../../../subject/node-subject.ts';
+import type { HttpAnswer } from '../../../subject/node-subject.ts';
 import type { SimHost } from '../../../world/sim-host.ts';
 import type { Stream } from '../../../world/stream.ts';
 import type { World } from '../../../world/world.ts';
-import { cameFrom } from '../../came.ts';
+import { OperatorLine } from './operator-line.ts';
 
 export interface DatacenterKeeperOptions {
   readonly world: World;
@@ -74,6 +70,7 @@ export interface How {
 
 export class DatacenterKeeper {
   readonly #options: DatacenterKeeperOptions;
+  readonly #line: OperatorLine;
   readonly #stream: Stream;
   /** Whose disks were lost, by place, until they take part again. */
   readonly #missing = new Set<number>();
@@ -89,6 +86,12 @@ export class DatacenterKeeper {
 
   constructor(options: DatacenterKeeperOptions) {
     this.#options = options;
+    const { group, violations, world } = options;
+    this.#line = new OperatorLine({
+      ...{ group, violations, world, kind: 'decided', timeoutMs: TIMEOUT_MS },
+      mayBe: ({ status, text }) =>
+        SAID.includes(status) && (status !== 400 || IS_REFUSED.test(text)),
+    });
     this.#stream = options.world.stream.fork('exiles');
   }
 
@@ -189,7 +192,7 @@ export class DatacenterKeeper {
       site.some((host) => hosts.includes(host)) ? [place] : [],
     );
     for (;;) {
-      await this.#pause(SETTLE_EVERY_MS);
+      await this.#options.world.time.pause(SETTLE_EVERY_MS);
       this.#noteBack();
       for (const place of own) await this.#letBack(place, hosts);
     }
@@ -228,29 +231,19 @@ export class DatacenterKeeper {
       if (how.isForced && !this.#mayForce(place, how)) return;
       const isDecided = await this.ask(place, how, this.#stream.pick(others));
       if (isDecided) return;
-      await this.#pause(RETRY_MS);
+      await this.#options.world.time.pause(RETRY_MS);
     }
   }
 
   /** True when it need not be asked again. */
   async ask(place: number, how: How, host: SimHost): Promise<boolean> {
-    const { group, world, violations } = this.#options;
     const method = how.kind === 'remove-site' ? 'DELETE' : 'PUT';
     const path = `/v1/operator/datacenter/${siteName(place)}${how.isForced ? '?force' : ''}`;
-    const headers = { 'X-Service-Token': MANAGEMENT_SECRET };
-    this.quietAtMs = world.time.nowMs + TRIES_MS;
+    this.quietAtMs = this.#options.world.time.nowMs + TRIES_MS;
     this.#askedUntilMs.set(place, this.quietAtMs);
-    const reply = await group.ask(host, TIMEOUT_MS, (node) =>
-      (node as LiveServer).http({ method, path, headers }),
-    );
-    const came = cameFrom(host, reply);
-    if (came === 'not-sent' || came === 'lost') return false;
+    const came = await this.#line.ask(host, { method, path });
+    if (came === undefined) return false;
     const { status, text } = came;
-    world.trace.note('decided', host.name, status, () => `${method} ${path}: ${status} ${text}`);
-    const isExpected = SAID.includes(status) && (status !== 400 || IS_REFUSED.test(text));
-    violations.require(isExpected, 'answers', () => {
-      return `${method} ${path} at ${host.name} was answered ${status} ${text}`;
-    });
     if (IS_FOR_GOOD.test(text)) this.#toForce.add(place);
     const isDone = this.#isDone(how, came);
     if (isDone && how.kind === 'remove-site' && status === 200) this.#removedAgain.add(place);
@@ -301,11 +294,5 @@ export class DatacenterKeeper {
       this.#missing.delete(place);
       this.#toForce.delete(place);
     }
-  }
-
-  #pause(delayMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#options.world.time.after(delayMs, resolve);
-    });
   }
 }

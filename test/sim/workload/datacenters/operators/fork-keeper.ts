@@ -7,15 +7,12 @@ import type { FederationChecks } from '../../../checks/federation/federation-che
 import { type KnownEntry, placeText } from '../../../checks/federation/global-chain.ts';
 import type { Violations } from '../../../checks/violations.ts';
 import type { SimGroup } from '../../../run/sim-group.ts';
-import {
-  type HttpAnswer,
-  type LiveServer,
-  MANAGEMENT_SECRET,
-} from '../../../subject/node-subject.ts';
+import type { HttpAnswer } from '../../../subject/node-subject.ts';
 import type { SimHost } from '../../../world/sim-host.ts';
 import type { Stream } from '../../../world/stream.ts';
 import type { World } from '../../../world/world.ts';
 import type { Place } from '../global/global-history.ts';
+import { OperatorLine } from './operator-line.ts';
 
 export interface ForkKeeperOptions {
   readonly world: World;
@@ -60,6 +57,7 @@ function indexToNameIn(text: string): string | undefined {
 
 export class ForkKeeper {
   readonly #options: ForkKeeperOptions;
+  readonly #line: OperatorLine;
   readonly #stream: Stream;
   /** Entries that are made again for sure. */
   readonly remade: Remade[] = [];
@@ -73,6 +71,11 @@ export class ForkKeeper {
 
   constructor(options: ForkKeeperOptions) {
     this.#options = options;
+    const { group, violations, world } = options;
+    this.#line = new OperatorLine({
+      ...{ group, violations, world, kind: 'fork', timeoutMs: TIMEOUT_MS },
+      mayBe: ({ status }) => SAID.includes(status),
+    });
     this.#stream = options.world.stream.fork('forks');
   }
 
@@ -108,7 +111,7 @@ export class ForkKeeper {
     const { group, settlesAll, sites } = this.#options;
     if (!settlesAll) return;
     for (;;) {
-      await this.#pause(SETTLE_EVERY_MS);
+      await this.#options.world.time.pause(SETTLE_EVERY_MS);
       for (const site of sites) {
         const leader = group.leader(site.filter((host) => hosts.includes(host)));
         if (leader !== undefined && this.#countOn(leader) > 0) await this.#one(leader);
@@ -201,32 +204,13 @@ export class ForkKeeper {
     this.#options.world.trace.mark(mark);
   }
 
-  async #ask(
+  #ask(
     host: SimHost,
     method: 'GET' | 'PUT' | 'DELETE',
     query: string,
   ): Promise<HttpAnswer | undefined> {
-    const { group, violations, world } = this.#options;
-    const path = `/v1/operator/divergence?${query}`;
-    const headers = { 'X-Service-Token': MANAGEMENT_SECRET };
-    if (method !== 'GET') this.quietAtMs = world.time.nowMs + TRIES_MS;
-    const reply = await group.ask(host, TIMEOUT_MS, (node) =>
-      (node as LiveServer).http({ method, path, headers }),
-    );
-    if (reply.kind !== 'answered') return undefined;
-    const { status, text } = reply.value;
-    world.trace.note('fork', host.name, status, () => `${method} ${path}: ${status} ${text}`);
-    const hasEnded = status === 500 && host.process === undefined;
-    violations.require(SAID.includes(status) || hasEnded, 'answers', () => {
-      return `${method} ${path} at ${host.name} was answered ${status} ${text}`;
-    });
-    return reply.value;
-  }
-
-  #pause(delayMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#options.world.time.after(delayMs, resolve);
-    });
+    if (method !== 'GET') this.quietAtMs = this.#options.world.time.nowMs + TRIES_MS;
+    return this.#line.ask(host, { method, path: `/v1/operator/divergence?${query}` });
   }
 }
 

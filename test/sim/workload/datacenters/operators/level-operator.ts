@@ -57,9 +57,7 @@ export class LevelOperator {
   async settle(hosts: readonly SimHost[]): Promise<void> {
     const { group, sites, world } = this.#options;
     for (;;) {
-      await new Promise<void>((resolve) => {
-        world.time.after(EVERY_MS, resolve);
-      });
+      await world.time.pause(EVERY_MS);
       if (await this.#upgradeOne(hosts)) continue;
       const leaders = sites.flatMap((site) => {
         const leader = group.leader(site.filter((host) => hosts.includes(host)));

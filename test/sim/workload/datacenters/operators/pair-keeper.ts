@@ -74,17 +74,17 @@ export class PairKeeper {
     const left = this.#hostsBut(sites);
     // Its answer may wait until others have heard.
     const removal = this.#decide(first, 'remove-site', left);
-    await this.#pause(betweenMs);
+    await this.#options.world.time.pause(betweenMs);
     const wasAlone = this.#areUnheard(left);
     await Promise.all([removal, this.#decide(second, 'remove-site', left)]);
     if (this.#isGone(first) && this.#isGone(second) && wasAlone) world.trace.mark(MARKS.two);
-    await this.#pause(goneMs);
+    await this.#options.world.time.pause(goneMs);
     let away: readonly number[] = sites;
     for (const site of backFirst === first ? [first, second] : [second, first]) {
       await this.#until(() => this.#isKnownTo(this.#hostsBut(away)));
       while (this.#isGone(site) && !this.#isStopped) {
         await this.#decide(site, 'allow-site', this.#hostsBut(away));
-        await this.#pause(RETRY_MS);
+        await this.#options.world.time.pause(RETRY_MS);
       }
       await this.#until(() => !this.#isGone(site) && this.#isKnownTo(this.#hostsBut(away)));
       if (this.#isStopped) return;
@@ -117,7 +117,7 @@ export class PairKeeper {
       const other = up[(attempt + Math.floor(world.time.nowMs)) % up.length];
       const asked = attempt === 0 ? (first ?? other) : other;
       if (asked !== undefined && (await datacenters.ask(site - 1, how, asked))) return;
-      await this.#pause(RETRY_MS);
+      await this.#options.world.time.pause(RETRY_MS);
     }
   }
 
@@ -153,12 +153,6 @@ export class PairKeeper {
   }
 
   async #until(isSo: () => boolean): Promise<void> {
-    while (!isSo() && !this.#isStopped) await this.#pause(RETRY_MS);
-  }
-
-  #pause(delayMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#options.world.time.after(delayMs, resolve);
-    });
+    while (!isSo() && !this.#isStopped) await this.#options.world.time.pause(RETRY_MS);
   }
 }

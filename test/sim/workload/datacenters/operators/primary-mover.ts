@@ -75,9 +75,7 @@ export class PrimaryMover {
     );
     let inVain = 0;
     for (let turn = 0; ; turn += 1) {
-      await new Promise<void>((resolve) => {
-        world.time.after(SETTLE_EVERY_MS, resolve);
-      });
+      await world.time.pause(SETTLE_EVERY_MS);
       const isMine = !this.#hasPrimary(hosts) && !checks.isCatchingUp;
       inVain = isMine ? inVain + 1 : 0;
       if (inVain === 0) continue;
