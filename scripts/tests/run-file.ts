@@ -2,6 +2,9 @@
 // servers that it starts.
 
 import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 
 export interface Counts {
@@ -49,11 +52,18 @@ export function runFile(
   { timeoutSeconds, graceSeconds = GRACE_SECONDS, words = [], onOutput }: RunOptions = {},
 ): Promise<FileResult> {
   const start = performance.now();
+  // All that it puts into the folder for what is temporary goes with it, also where it is killed.
+  const folder = mkdtempSync(join(tmpdir(), 'tests-'));
+  const removeFolder = (): void => removeAll(folder);
   const child = spawn(process.execPath, ['--enable-source-maps', file, ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...(timeoutSeconds && { TAP_TIMEOUT: `${timeoutSeconds}` }) },
+    env: {
+      ...{ ...process.env, TMPDIR: folder },
+      ...(timeoutSeconds && { TAP_TIMEOUT: `${timeoutSeconds}` }),
+    },
   });
   running.add(child);
+  child.once('exit', removeFolder);
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8');
@@ -76,7 +86,10 @@ export function runFile(
       const seconds = (performance.now() - start) / 1_000;
       resolve({ file, counts: counts ?? NONE, fault, output, seconds });
     };
-    child.once('error', ({ message }) => end(message));
+    child.once('error', ({ message }) => {
+      removeFolder();
+      end(message);
+    });
     // Its output ends when all have ended to whom it gave it, such as a server that nobody stopped.
     child.once('exit', () => {
       const late = setTimeout(() => {
@@ -107,6 +120,14 @@ export async function endRunningFiles(): Promise<void> {
       clearTimeout(late);
     }),
   );
+}
+
+function removeAll(folder: string): void {
+  try {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  } catch {
+    // A process that it has left behind still writes there: the run says so, or has killed it.
+  }
 }
 
 const NONE: Counts = { passed: 0, failed: 0, skipped: 0 };

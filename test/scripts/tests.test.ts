@@ -2,7 +2,7 @@
 
 import { execFile, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import t from 'tap';
 import { runFile } from '../../scripts/tests/run-file.ts';
 import { until } from '../support/running/running-group.ts';
@@ -83,6 +83,22 @@ t.test('tests: a file that leaves a process behind does not keep the run', async
   const { fault, output } = await runFile(join(folder, 'leaves.test.mjs'), atOnce);
   t.equal(fault, 'left a process behind that has its output');
   process.kill(Number(/^left (\d+)$/m.exec(output)?.[1]), 'SIGKILL');
+});
+
+t.test('tests: what a file leaves in its folder for what is temporary goes with it', async (t) => {
+  const leaves = `import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+console.log('left ' + mkdtempSync(tmpdir() + '/left-'));`;
+  const ends = [SAYS_PASSED, `process.kill(process.pid, 'SIGKILL');`];
+  const folder = t.testdir(
+    Object.fromEntries(ends.map((end, at) => [`${at}.test.mjs`, `${leaves}\n${end}`])),
+  );
+  for (const at of ends.keys()) {
+    const { output } = await runFile(join(folder, `${at}.test.mjs`));
+    const [, left] = /^left (.+)$/m.exec(output) ?? [];
+    t.type(left, 'string');
+    t.notOk(existsSync(dirname(left!)), 'nothing of it is there');
+  }
 });
 
 t.test('tests: a file is passed words, and told of while it runs', async (t) => {

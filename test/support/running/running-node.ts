@@ -32,6 +32,8 @@ export async function runNode(
   clock?: Clock,
 ): Promise<NodeUnderTest> {
   const dataFolder = mkdtempSync(join(tmpdir(), 'node-under-test-'));
+  // Also where it does not start; teardowns go from the last to the first.
+  owner.teardown(async () => rmSync(dataFolder, { recursive: true }));
   const settings = readSettings({
     flags: {
       'data-dir': dataFolder,
@@ -55,7 +57,6 @@ export async function runNode(
   owner.teardown(async () => {
     agent.destroy();
     await node.close();
-    rmSync(dataFolder, { recursive: true });
   });
   return { port: node.addresses[0]?.port ?? 0, agent, dataFolder };
 }
