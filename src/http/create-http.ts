@@ -12,6 +12,7 @@ import {
   SNAPSHOT_ENDPOINTS,
   type SnapshotEndpointName,
 } from '../api/endpoints/endpoints-operator.ts';
+import { OPERATION_TABLE } from '../service/operation-table.ts';
 import type { OperationName } from '../service/operations.ts';
 import { fastifyOptionsOf, REDIRECT_PATH, REFUSED_PATH } from './fastify-options.ts';
 import { RouteStats } from './figures/route-stats.ts';
@@ -158,9 +159,10 @@ class HttpServer {
     const endpoint: Endpoint = ENDPOINT_BY_OPERATION[name];
     const serve = operationServer(name, this.#shared);
     const serveEmpty = this.#serverWhenEmpty(endpoint) ?? serve;
-    this.#route(endpoint, (exchange, found) =>
-      found.parameter === '' ? serveEmpty(exchange, found) : serve(exchange, found),
-    );
+    const serveEither: Serve = (exchange, found) =>
+      found.parameter === '' ? serveEmpty(exchange, found) : serve(exchange, found);
+    // What answers without an index may be a write all the same, as is the beginning of a login.
+    this.#route(endpoint, serveEither, OPERATION_TABLE[name].kind);
   }
 
   /** Who serves the endpoint's path without its parameter; undefined: the endpoint itself. */
@@ -172,11 +174,11 @@ class HttpServer {
     return missingServer(whenEmpty.refusal);
   }
 
-  #route(endpoint: Endpoint, serve: Serve): void {
+  #route(endpoint: Endpoint, serve: Serve, sort: RequestSort = sortOf(endpoint)): void {
     const { method, path } = endpoint;
     const url = routePathOf(endpoint);
     const stats = new RouteStats(this.#parts.metrics, { method, template: path });
-    const gate = this.#gateOf(endpoint);
+    const gate = this.#gateOf(endpoint, sort);
     const needsQuery = path !== NODE_ENDPOINTS.livez.path;
     // Whoever looks after the server must get through.
     const held = path.startsWith('/v1/') ? this.#held : new HeldRequests();
@@ -211,7 +213,7 @@ class HttpServer {
       const exchange = this.#exchangeOf(stats, request, reply);
       this.#held.serve(exchange, undefined, () => serve(exchange));
     };
-    const onRequest = [...this.#hooksOf(this.#gateOf(endpoint), stats), atOnce];
+    const onRequest = [...this.#hooksOf(this.#gateOf(endpoint, sortOf(endpoint)), stats), atOnce];
     this.#app.route({ method, url: routePathOf(endpoint), onRequest, handler: atOnce });
   }
 
@@ -225,11 +227,9 @@ class HttpServer {
   }
 
   /** Undefined: all may go on. */
-  #gateOf(endpoint: Endpoint): Gate | undefined {
+  #gateOf({ path }: Endpoint, sort: RequestSort): Gate | undefined {
     const { mode } = this.#parts.settings.requestLimits;
-    if (mode === 'disabled' || !endpoint.path.startsWith('/v1/')) return undefined;
-    const isWrite = endpoint.kind === 'write' || endpoint.kind === 'control';
-    const sort: RequestSort = isWrite ? 'write' : 'read';
+    if (mode === 'disabled' || !path.startsWith('/v1/')) return undefined;
     return (exchange) => {
       const waitMs = this.#parts.clientLimits.rate.take(exchange.client, sort);
       if (waitMs === 0) return true;
@@ -269,6 +269,11 @@ class HttpServer {
   #exchangeOf(stats: RouteStats, request: FastifyRequest, reply: FastifyReply): Exchange {
     return new Exchange(this.#parts, stats, { request: request.raw, response: reply.raw });
   }
+}
+
+/** Of what is no operation of the service. */
+function sortOf({ kind }: Endpoint): RequestSort {
+  return kind === 'write' || kind === 'control' ? 'write' : 'read';
 }
 
 /** Asked before all else, as deployed servers do; who brings another query is answered. */

@@ -354,9 +354,19 @@ t.test('rate limit: refused when enforcing, let through when permissive', async 
   t.equal(elsewhere.statusCode, 429, 'at whichever port of the server it asks');
   const write = await app.inject({ method: 'DELETE', url: '/v1/acl/policy/x' });
   t.equal(write.statusCode, 200, 'writes have a bucket of their own');
+  t.equal((await app.inject('/v1/acl/policies')).statusCode, 429, 'whatever it reads');
   clock.nowMs += 500;
   t.same([await get(), await get()], [200, 429]);
+  clock.nowMs += 60_000;
+  t.same([await get(), await get(), await get()], [200, 200, 429], 'a quiet minute is no reserve');
   t.equal((await app.inject('/livez')).statusCode, 200);
+  const fewWrites = { mode: 'enforcing', readRate: 100, writeRate: 1 } as const;
+  const second = server(script, { requestLimits: fewWrites });
+  await second.app.inject({ method: 'DELETE', url: '/v1/acl/policy/x' });
+  for (const path of ['login', 'oidc/auth-url', 'oidc/callback', 'oidc/callback/explain']) {
+    const asked = { method: 'POST', url: `/v1/acl/${path}`, payload: '{}' } as const;
+    t.equal((await second.app.inject(asked)).statusCode, 429, `${path} is a write`);
+  }
   const permissive = server(script, limits('permissive'));
   for (let turn = 0; turn < 4; turn += 1) {
     t.equal((await permissive.app.inject('/v1/acl/policy/x')).statusCode, 200);

@@ -334,7 +334,7 @@ export const SETTING_KEYS = [
     name: 'limits.request_limits.write_rate',
     type: { kind: 'count', min: 0, max: 1_000_000 },
     default: 0,
-    says: 'writes a second of one client address; 0: no limit',
+    says: 'writes a second of one client address, logins among them; 0: no limit',
   },
   {
     name: 'limits.pending_writes_max',
