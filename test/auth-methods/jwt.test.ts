@@ -351,7 +351,8 @@ t.test('jwt: what a key signed and is no object of claims refuses the login', as
   t.equal(taken.selectable.strings.get('value.name'), 'jeff?');
   // Which is no text: two names must not end up as one.
   const broken = Buffer.from(claims.replace('?', '\xff'), 'latin1');
-  for (const payload of [broken, Buffer.from('jeff'), Buffer.from(`[${claims}]`), Buffer.of()]) {
+  const others = ['jeff', `[${claims}]`, 'null', ''].map((text) => Buffer.from(text));
+  for (const payload of [broken, ...others]) {
     await t.rejects(validate(method, await signed(payload)), { code: 'login-refused' });
   }
 });
@@ -368,16 +369,18 @@ t.test('jwt: a claim that has no faithful text refuses the login', async (t) => 
   const pointers = {
     '/org/list/1': 'item',
     '/org/a~1b': 'slash',
+    '/org/a~01b': 'tilde',
     '/__proto__/x': 'p',
     '/org/list/9': 'no',
   };
   const bearer = await sign(RSA, {
     ...CLAIMS,
-    org: { list: ['a', 'b'], 'a/b': 'c' },
+    org: { list: ['a', 'b'], 'a/b': 'c', 'a~1b': 'd' },
   } as JWTPayload);
   const method = staticMethod([RSA.pem], { ClaimMappings: pointers });
   const { interpolatable } = await validate(method, bearer);
-  t.same(Object.fromEntries(interpolatable), { 'value.item': 'b', 'value.slash': 'c' });
+  const found = { 'value.item': 'b', 'value.slash': 'c', 'value.tilde': 'd' };
+  t.same(Object.fromEntries(interpolatable), found);
 });
 
 t.test(

@@ -119,6 +119,13 @@ t.test('jwt: TLS to the key server is checked against the given CA', async (t) =
     });
   }
   t.equal(server.seen.length, 0);
+  const checkWith = (JWKSCACert: string) =>
+    types.jwt.checkConfig(authMethod('jwt', { JWKSURL: server.url, JWKSCACert }));
+  const [trusted, stranger] = [checkWith(TLS.cert), checkWith(selfSigned().cert)];
+  await t.rejects(stranger, { code: 'invalid' }, 'nor by who is asked at the same moment');
+  await trusted;
+  server.reply = () => ({ status: 302, headers: { location: '/b' }, body: { keys: [] } });
+  await t.rejects(checkWith(TLS.cert), { message: /: unexpected status 302$/ });
 });
 
 t.test('http client: no variable of the environment has it trust whoever answers', async (t) => {
@@ -218,6 +225,17 @@ t.test('jwt: discovery pins issuer and algorithms', async (t) => {
     message: 'invalid issuer (iss) claim',
   });
   t.equal(server.seen.length, 2, 'both documents are cached');
+  const silent = discovery(server, [RSA.jwk, EC.jwk], {
+    id_token_signing_alg_values_supported: undefined,
+  });
+  server.reply = ({ path }) => ({ body: silent(path) });
+  const rewritten = { ...method, modifyIndex: method.modifyIndex + 1 };
+  await types.jwt.validate(rewritten, await sign(RSA, claims));
+  await t.rejects(
+    types.jwt.validate(rewritten, await sign(EC, claims)),
+    { code: 'login-refused' },
+    'of a provider that names none, RS256 alone',
+  );
   for (const more of [
     { issuer: `${server.url}/` },
     { issuer: undefined },

@@ -2,6 +2,7 @@
 
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
+import { Parked } from '../../src/http/serving/parked.ts';
 import type { ListResult, PolicyView, ReadResult } from '../../src/service/views.ts';
 import { found, inTurn } from './connection-cases.ts';
 import { listOf, policyView, readMeta, server } from './support.ts';
@@ -146,6 +147,9 @@ t.test('blocking: closing the server answers everyone who waits', async (t) => {
   await app.close();
   t.equal((await answer).statusCode, 200);
   t.equal((await answer).json<unknown[]>().length, 1);
+  const parked = new Parked(1);
+  parked.close();
+  t.ok(await parked.inPlace('a', async ({ isClosing }) => isClosing), 'nobody begins to wait then');
 });
 
 /** A list that says when it is let go, also where nothing of it was read. */

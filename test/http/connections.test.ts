@@ -273,6 +273,8 @@ t.test('sockets: one client may hold so many connections', async (t) => {
   const why = '2 of this address are open (limits.http_max_conns_per_client)';
   const told = made.logger.lines.filter((line) => line.fields.why === why);
   t.match(told, [{ level: 'warn', fields: { remote: /^127\.0\.0\.1:\d+$/ } }]);
+  for (const each of [port, other, port]) await exchange(each, ask);
+  t.same(made.operations.calls, [], 'what they ask for is not begun');
   held[0]?.destroy();
   const isAnswered = (answer: string) => answer.endsWith('[]');
   for (;;) {

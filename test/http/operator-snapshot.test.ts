@@ -6,6 +6,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
+import { mayTakeItsTime } from '../../src/http/limits/slow-body.ts';
 import { LIMITS } from '../../src/http/settings.ts';
 import {
   type OperatorServer,
@@ -269,6 +270,7 @@ t.test('restore: the time limit of whole requests is not for archives', async (t
   request.end(' but whole');
   t.equal((await answer).statusCode, 200);
   t.equal(Buffer.concat(server.archives.taken).toString(), 'slow but whole');
+  t.notOk(mayTakeItsTime(sockets[0] as object), 'behind it the connection has no more time');
 
   const other = httpRequest({
     host: '127.0.0.1',

@@ -145,6 +145,8 @@ t.test('paths: cleaned, redirected or refused before they are routed', async (t)
   const get = await app.inject('/v1/acl//policies?stale&x=1');
   t.equal(get.statusCode, 301);
   t.equal(get.headers.location, '/v1/acl/policies?stale&x=1');
+  const withSecret = await app.inject('/v1/acl//policies?token=s&stale&tok%65n=s&x=1&token');
+  t.equal(withSecret.headers.location, '/v1/acl/policies?stale&x=1', 'no secret is repeated');
   const put = await app.inject({ method: 'PUT', url: '/v1//acl/policy', payload: '{}' });
   t.equal(put.statusCode, 307, 'a write must not become a read');
   t.equal((await app.inject('/v1/%00')).statusCode, 400);
@@ -196,10 +198,13 @@ t.test('token: sources in their order', async (t) => {
     ['', { 'x-service-token': 'h', authorization: 'Bearer b' }, 'd', 'h'],
     ['', { 'x-consul-token': 'c', authorization: 'Bearer b' }, 'd', 'c'],
     ['?token=', { 'x-consul-token': 'c' }, 'd', 'c'],
+    ['?token=q&token=r', {}, 'd', 'q'],
+    ['?token=&token=r', { 'x-consul-token': 'c' }, 'd', 'c'],
     ['', { authorization: 'bEaReR b c' }, 'd', 'b'],
     ['', { authorization: 'Bearer   b c' }, 'd', 'b'],
     ['', { authorization: 'Bearerb' }, 'd', 'd'],
     ['', { authorization: 'Basic b' }, 'd', 'd'],
+    ['', { authorization: 'Other a, Bearer b' }, 'd', 'd'],
     ['', { authorization: 'Bearer' }, undefined, undefined],
     ['', {}, undefined, undefined],
   ];
@@ -394,7 +399,7 @@ t.test('query: what is asked arrives in the call', async (t) => {
   });
   await app.inject({
     method: 'DELETE',
-    url: '/v1/acl/policy/x',
+    url: '/v1/acl/policy/x?ack_timeout=20m',
     headers: { 'idempotency-key': 'k' },
   });
   const calls = operations.calls.map(({ call }) => call);
@@ -414,6 +419,7 @@ t.test('query: what is asked arrives in the call', async (t) => {
     consistency: 'default',
   });
   t.match(calls[3], { requestId: 'k', cas: undefined, ack: undefined });
+  t.equal(calls[3]?.ackTimeoutMs, 600_000, 'no longer than ten minutes');
   await app.inject(
     '/v1/acl/tokens?policy=p&role=r&servicename=s&authmethod=m&authmethod-ns=n&limit=5000',
   );
