@@ -513,6 +513,9 @@ t.test('aws-iam: a signed request goes to AWS and nowhere else', async (t) => {
     'an unsigned server id': withHeaders({
       Authorization: [AUTHORIZATION.replace(';x-consul-iam-serverid', '')],
     }),
+    'a header whose name begins so, signed in its place': withHeaders({
+      Authorization: [AUTHORIZATION.replace('serverid', 'serverid-2')],
+    }),
     'a server id that is only mentioned': withHeaders({
       Authorization: ['x SignedHeaders=host;x-x-consul-iam-serverid, Signature=1'],
     }),

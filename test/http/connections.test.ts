@@ -189,6 +189,10 @@ t.test('sockets: garbage, aborted uploads and lying lengths do no harm', async (
   const chunked =
     'PUT /v1/acl/policy HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n';
   t.match(await exchange(port, chunked), 'HTTP/1.1 400');
+  const waiting = await listening(t, server({ 'policy.read': () => found(10) }));
+  const behind = await exchange(waiting, `${BLOCKING}hello\r\n\r\n`);
+  t.equal(behind, '', 'a refusal would be read as the answer to what came before');
+  t.equal(made.app.server.requestTimeout, LIMITS.requestTimeoutMs, 'nor does who sends slowly');
   t.equal((await get(port, '/v1/acl/policies')).statusCode, 200, 'the server is as before');
   t.same(
     made.operations.calls.map(({ name }) => name),

@@ -380,6 +380,8 @@ t.test('lane: the limits of requests are its limits', async (t) => {
   t.match(await ask(), /^\[200/);
   t.match(await ask(), /^\[200/);
   t.match(await ask(), /^\[429/);
+  const whole = { method: 'GET', path: '/v1/acl/policies', headers: {} };
+  t.match(await answerOf(port, whole), /^\[429/, 'of a path without a parameter, too');
   t.equal(made.operations.calls.length, 2);
 });
 

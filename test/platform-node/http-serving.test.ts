@@ -67,3 +67,35 @@ t.test('serving: localhost is the address that clients ask at by themselves', as
   t.teardown(() => close());
   t.equal(address.host, '127.0.0.1');
 });
+
+t.test(
+  'serving: its connections take the room of the process, and keep nothing open',
+  async (t) => {
+    const { app, logger } = server({});
+    const room = new ConnectionRoom({ max: 1, clock: systemClock, logger });
+    const graces: number[] = [];
+    /** What is left when the grace is over is cut off; here it is over at once. */
+    const clock = {
+      ...systemClock,
+      after: (delayMs: number, action: () => void) => {
+        graces.push(delayMs);
+        const timer = setImmediate(action);
+        return { cancel: () => clearImmediate(timer) };
+      },
+    };
+    const at = { host: '127.0.0.1', port: 0, tls: undefined };
+    const { address, close } = await serveHttp(app, at, { clock, logger, room });
+    const halfAsked = connect(address.port, address.host, () =>
+      halfAsked.write('GET / HTTP/1.1\r\n'),
+    );
+    await once(app.server, 'connection');
+    const next = connect(address.port, address.host);
+    await once(next, 'close');
+    t.match(logger.lines, [{ level: 'warn', message: 'a connection was refused' }]);
+    t.notOk(halfAsked.destroyed);
+    const ended = once(halfAsked, 'close');
+    await close();
+    await ended;
+    t.same(graces, [5_000]);
+  },
+);

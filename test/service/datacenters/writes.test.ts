@@ -269,6 +269,13 @@ t.test('datacenters: the secret of a local token never travels', async (t) => {
     /^token-unknown: ACL not found/,
   );
   t.ok(secondary.barriers > barriers, 'who is not known is looked for with care first');
+  const login = { authMethod: 'm', bearerToken: 'x', meta: {}, namespace: undefined };
+  t.match(
+    await refusalOf(settled(two, secondary.run('login', login, { secret }))),
+    /^permission-denied: ACL not found: auth method "m" not found/,
+    'a token that means nothing is left at home',
+  );
+  t.equal(two.arrived.at(-1)?.call.secret, undefined);
 });
 
 t.test('datacenters: without the primary reads and local writes go on', async (t) => {

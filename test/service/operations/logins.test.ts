@@ -240,6 +240,23 @@ t.test('login by OIDC: a new leader counts what earlier ones let in', async (t) 
   t.match(await begin('idp', 'i', 2), /4 logins of auth method/, 'the later one is there still');
 });
 
+t.test('login by OIDC: one that a clock ahead began counts no longer than others', async (t) => {
+  const { deps, clock } = await withIdp();
+  const method = { name: 'idp', namespace: 'default', createIndex: 1 };
+  const texts = { nonce: '', pkceVerifier: '', redirectUri: '', clientNonce: '' };
+  const expiresAtMs = clock.wallMs() + 10 * OIDC_PENDING_MS;
+  const ahead = { ...texts, method, state: 'ahead', meta: {}, expiresAtMs };
+  const view = {
+    pendingLogin: () => ({ value: Buffer.from(JSON.stringify(ahead)), expiresMs: expiresAtMs }),
+    oldPendingLogins: async () => ['ahead'],
+  };
+  const logins = new PendingLogins({ ...deps, view }, { countMax: 1, methodCountMax: 1 });
+  const begin = (state: string) => refusalOf(logins.begin({ ...ahead, state }, 1));
+  t.match(await begin('a'), /^unavailable: /);
+  clock.advance(OIDC_PENDING_MS);
+  t.equal(await begin('b'), 'ok');
+});
+
 t.test('login by OIDC: a count that could not be read is read again', async (t) => {
   const harness = await withIdp();
   let reads = 0;

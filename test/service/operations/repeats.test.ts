@@ -69,6 +69,12 @@ t.test('request ids: a repeat gets the first answer and changes nothing', async 
   const { accessorId } = first.value.token;
   t.equal((await harness.run('token.delete', { accessorId }, { requestId: 'd' })).value, true);
   t.equal((await harness.run('token.delete', { accessorId }, { requestId: 'd' })).value, true);
+  const clone = { accessorId, description: undefined, namespace: undefined };
+  t.equal(
+    await refusalOf(harness.run('token.clone', clone, { requestId: 'd' })),
+    'invalid: The request id was used before, for another request',
+    'what else is asked of the same object is another request',
+  );
   harness.clock.advance(600_000);
   const later = await harness.run('token.create', { draft: { description: 'other' } }, call);
   t.equal(later.meta.replayed, false, 'after ten minutes the id is free');
@@ -128,6 +134,14 @@ t.test('request ids: who has no token is known by the credential', async (t) => 
   const again = await back();
   t.equal(again.meta.replayed, true);
   t.same(again.value.token, first, 'its state is used up, and it gets its token all the same');
+  await newMethod(harness, 'jwt');
+  await bind(harness, 'jwt', 'service', 'web');
+  for (const bearerToken of ['{"name":"a"}', '{"name":"b"}']) {
+    const login = { authMethod: 'jwt', bearerToken, meta: {}, namespace: undefined };
+    const { replayed } = (await harness.run('login', login, call)).meta;
+    t.equal(replayed, false, 'nobody is kept out by another');
+    t.equal((await harness.run('login', login, call)).meta.replayed, true);
+  }
   const others = [await logIn(harness, 'idp'), await logIn(harness, 'idp')];
   for (const { secretId: secret } of [first, ...others]) {
     const leave = () => harness.run('logout', {}, { secret, requestId: 'out' });
