@@ -205,13 +205,13 @@ export class ChangeSet implements WritableRows {
   putRow(key: Uint8Array, value: Uint8Array): void {
     this.#rows.putRow(key, value);
     this.#rowsChanged += 1;
-    if (isBookkeepingRow(key[0]!)) this.#carrying?.copyRow(key, value);
+    if (isBookkeepingRow(key[0]!)) this.#carrying?.copyRow(key, value, this.#level);
   }
 
   deleteRow(key: Uint8Array): void {
     this.#rows.deleteRow(key);
     this.#rowsChanged += 1;
-    if (isBookkeepingRow(key[0]!)) this.#carrying?.copyRow(key, undefined);
+    if (isBookkeepingRow(key[0]!)) this.#carrying?.copyRow(key, undefined, this.#level);
   }
 
   /** Readers of the table see it changed by what the current command does to other tables. */

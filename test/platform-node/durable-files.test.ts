@@ -1,6 +1,6 @@
 // What a server must find again after a power cut beside its databases.
 
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import {
   closeSync,
   existsSync,
@@ -28,9 +28,9 @@ import { openJsonLog } from '../../src/platform-node/process/json-log.ts';
 
 exitAtSignals();
 
-const WHOLE_FILE = pathToFileURL(
-  join(import.meta.dirname, '..', '..', 'src', 'platform-node', 'disk', 'whole-file.js'),
-).href;
+const DISK = join(import.meta.dirname, '..', '..', 'src', 'platform-node', 'disk');
+const WHOLE_FILE = pathToFileURL(join(DISK, 'whole-file.js')).href;
+const DURABLE_FILES = pathToFileURL(join(DISK, 'durable-files.js')).href;
 const ID = '11111111-2222-3333-4444-555555555555';
 const OTHER_ID = '99999999-2222-3333-4444-555555555555';
 
@@ -47,6 +47,23 @@ t.test('files: are there whole, in place of what had their name', async (t) => {
   t.equal(readFileSync(path, 'utf8'), 'second\n');
   t.equal(statSync(path).mode & 0o777, 0o600);
   t.notOk(existsSync(`${path}.new`));
+});
+
+t.test('files: are not half of it where the disk takes no more than that', async (t) => {
+  const path = join(emptyFolder(t), 'one');
+  const script = `
+    import { writeWhole } from ${JSON.stringify(DURABLE_FILES)};
+    writeWhole(process.argv[1], 'first');
+    try {
+      writeWhole(process.argv[1], 'x'.repeat(5_000));
+    } catch (error) {
+      console.log(error.code);
+    }
+  `;
+  const node = [process.execPath, '--input-type=module', '--eval', script, path];
+  const limited = ['-c', 'ulimit -f 2; exec "$@"', 'sh', ...node];
+  t.equal(execFileSync('sh', limited, { encoding: 'utf8' }), 'EFBIG\n');
+  t.equal(readFileSync(path, 'utf8'), 'first');
 });
 
 t.test('folders: are made with those above them, for their owner alone', async (t) => {

@@ -210,9 +210,7 @@ class World {
     return { key, fingerprint: new Uint8Array(32) };
   }
 
-  /** Not while a snapshot comes in: what was asked twice is remembered there by another time. */
   async #forget(): Promise<void> {
-    if (this.#import !== undefined) return;
     const change = { type: 'request-id.forget', keys: this.#requests.slice(-4) } as const;
     for (const place of [0, 1] as const) await this.#say(place, change);
   }

@@ -9,7 +9,7 @@ import {
   openSync,
   renameSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -30,7 +30,8 @@ export function writeWhole(path: string, text: string): void {
   const aside = `${path}.new`;
   const file = openSync(aside, 'w', 0o600);
   try {
-    writeSync(file, text);
+    // A disk may take less than it is given: that is no failure, and the rest is given again.
+    writeFileSync(file, text);
     fsyncSync(file);
   } finally {
     closeSync(file);

@@ -134,6 +134,14 @@ export function changesCarried(level: number): boolean {
 }
 
 /**
+ * Whether what a snapshot remembers of a request stays where what was remembered here of the same one, on a fork, is
+ * forgotten before the snapshot is the state. Releases of before forgot both, and kept the time of the other.
+ */
+export function keepsArrivedRequests(level: number): boolean {
+  return level >= ARRIVED_REQUESTS_LEVEL;
+}
+
+/**
  * Whether an entry that comes is on the chain from then on, whatever was said of its place while another reign had left
  * the chain before it. Releases of before go on to say that: so it is done below that level.
  */
@@ -179,6 +187,7 @@ const CLOCKS_LEVEL = 7;
 const LOST_ALONE_LEVEL = 8;
 const LOST_METHOD_LEVEL = 8;
 const CARRIED_LEVEL = 8;
+const ARRIVED_REQUESTS_LEVEL = 8;
 const BACK_ON_CHAIN_LEVEL = 8;
 
 /**

@@ -8,6 +8,7 @@ import type { Token } from '../../acl/token.ts';
 import {
   changesCarried,
   endsWithLostMethod,
+  keepsArrivedRequests,
   tellsLocalDeletions,
 } from '../commands/feature-levels.ts';
 import { isOfLocalToken } from '../commands/outcome.ts';
@@ -30,7 +31,7 @@ import {
   retiredNamespaceKey,
 } from '../rows/objects/retired-namespace.ts';
 import { forgetOrigin } from '../rows/objects/token-origin.ts';
-import { decodeRequest } from '../rows/request-row.ts';
+import { decodeRequest, requestAgeOf } from '../rows/request-row.ts';
 import { RESTORE_KEY } from '../rows/restore-progress.ts';
 import type { Getter } from '../rows/store/getter.ts';
 import { type Rows, stagedRows } from '../rows/store/row-buffer.ts';
@@ -118,10 +119,12 @@ export class StagedImport {
     }
   }
 
-  /** A bookkeeping row was written, or is gone. */
-  copyRow(key: Uint8Array, value: Uint8Array | undefined): void {
-    if (value === undefined) this.#staged.deleteRow(key);
-    else this.#staged.putRow(key, value);
+  /** A bookkeeping row was written, or is gone, at that feature level. */
+  copyRow(key: Uint8Array, value: Uint8Array | undefined, level: number): void {
+    if (keepsArrivedRequests(level)) this.#leaveArrived(key, value);
+    const isOfArrived = keepsArrivedRequests(level) && key[0] === ROW.request;
+    if (value !== undefined) this.#staged.putRow(key, value);
+    else if (!isOfArrived) this.#staged.deleteRow(key);
   }
 
   /**
@@ -175,6 +178,23 @@ export class StagedImport {
   }
 
   /**
+   * What came with the snapshot of a request may be of another time than what is remembered here. It goes where the
+   * one of its own time does, and with its time where another takes its place.
+   */
+  #leaveArrived(key: Uint8Array, value: Uint8Array | undefined): void {
+    const isForgotten = key[0] === ROW.requestByTime && value === undefined;
+    const isReplaced = key[0] === ROW.request && value !== undefined;
+    if (!isForgotten && !isReplaced) return;
+    const requestKey = key.subarray(isForgotten ? REQUEST_AT : 1);
+    const row = rowKey('request', requestKey);
+    const there = this.#staged.get(row);
+    if (there === undefined) return;
+    const { timeMs } = requestAgeOf(there);
+    if (isReplaced) this.#staged.deleteRow(rowKey('requestByTime', timeMs, requestKey));
+    else if (isSameKey(key, timeMs, requestKey)) this.#staged.deleteRow(row);
+  }
+
+  /**
    * What came with the snapshot is on the chain; what is remembered here of the same request may be of a fork
    * that was left.
    */
@@ -183,7 +203,7 @@ export class StagedImport {
     if (key[0] !== ROW.requestByTime) return false;
     const requestKey = key.subarray(REQUEST_AT);
     const there = this.#staged.get(rowKey('request', requestKey));
-    return there !== undefined && !isSameKey(key, decodeRequest(there).timeMs, requestKey);
+    return there !== undefined && !isSameKey(key, requestAgeOf(there).timeMs, requestKey);
   }
 
   #isCarried(token: Token): boolean {

@@ -3,7 +3,7 @@
 import t from 'tap';
 import { DEFAULT_NAMESPACE, GLOBAL_MANAGEMENT_ID } from '../../../src/acl/ids.ts';
 import type { Change } from '../../../src/state/commands/commands.ts';
-import { anAuthMethod, aToken } from '../../support/state-and-service/fixtures.ts';
+import { aNamespace, anAuthMethod, aToken } from '../../support/state-and-service/fixtures.ts';
 import { World } from './world.ts';
 
 /** What a local token links to that was changed while a snapshot of the next reign came in, behind being carried. */
@@ -71,4 +71,22 @@ t.test('a fork: nothing is left of what hung on a method that was deleted on it'
   test.equal(await world.take('dc2', 'dc1'), 'applied');
   // The next reign may come to the index of that method later, with a method of its own.
   test.equal(dc1.machine.token(token.accessorId), undefined);
+});
+
+t.test('a fork: the namespace of all is the same one, whatever was written of it', async (test) => {
+  const world = await World.open();
+  const { dc1 } = world.machines;
+  await world.say('dc1', { type: 'level.raise', level: 8 });
+  await world.sync('dc1', 'dc2');
+  const space = aNamespace(DEFAULT_NAMESPACE, { description: 'changed' });
+  await world.say('dc1', { type: 'namespace.set', presence: 'update', namespace: space });
+  await dc1.one({ type: 'token.set', presence: 'create', token: aToken(300, { local: true }) });
+  await world.start('dc2', 2, [], true);
+  await world.fence('dc1', 'dc2');
+  // From here on nobody can tell what was made on the fork, and what before it.
+  const [range] = world.at('dc1').divergent;
+  await world.say('dc1', { type: 'divergent.discard', epoch: 1, upTo: range!.last });
+  test.equal(await world.take('dc2', 'dc1'), 'applied');
+  test.ok(dc1.machine.token(aToken(300).accessorId));
+  test.equal(dc1.machine.totals().localTokens, 1);
 });

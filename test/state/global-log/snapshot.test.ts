@@ -13,7 +13,7 @@ import {
 } from '../../../src/state/global-log/global-snapshot.ts';
 import type { Verdict } from '../../../src/state/global-log/verdict.ts';
 import { pack } from '../../../src/state/rows/layout/packing.ts';
-import { POLICIES } from '../../../src/state/rows/objects/objects.ts';
+import { POLICIES, TOKENS } from '../../../src/state/rows/objects/objects.ts';
 import { encodeRequest } from '../../../src/state/rows/request-row.ts';
 import { ROW, rowKey } from '../../../src/state/rows/tables.ts';
 import { RowParser } from '../../../src/state/snapshot/row-parser.ts';
@@ -375,6 +375,92 @@ t.test(
   },
 );
 
+t.test(
+  'snapshot: nothing that all share comes or goes with what lives here alone',
+  async (test) => {
+    const dc1 = await primary();
+    const dc2 = await follower(dc1);
+    await dc2.one(localToken(60));
+    await dc1.one({ type: 'token.set', presence: 'create', token: aToken(60) });
+    await dc1.one({ type: 'token.delete', accessorId: aToken(1).accessorId });
+    const snapshot = (await dc1.machine.globalSnapshot())!;
+    await begin(dc2, snapshot);
+    const send = async (number: number, keys: readonly Uint8Array[]): Promise<unknown> =>
+      dc2.one({ type: 'global-snapshot.carry', id: 'one', number, keys, isLast: number === 2 });
+    await send(1, []);
+    const keys = await dc2.machine.localRows(undefined, 10);
+    // Deleted there: this one is not to come back by that way.
+    await send(2, [...keys, TOKENS.keyOf(dc2.machine.token(aToken(1).accessorId)!)]);
+    await dc2.one({ type: 'token.delete', accessorId: aToken(60).accessorId });
+    test.equal(await commit(dc2), 'applied');
+    test.equal(dc2.machine.token(aToken(60).accessorId)?.local, false, 'it has its ids there');
+    test.same(dc2.machine.digests().global, dc1.machine.digests().global);
+    await snapshot.close();
+  },
+);
+
+t.test('snapshot: each step of one says when it was made', async (test) => {
+  const dc1 = await primary();
+  const dc2 = await follower(dc1);
+  const snapshot = (await dc1.machine.globalSnapshot())!;
+  const pieces: Uint8Array[] = [];
+  for await (const piece of snapshot.pieces()) pieces.push(piece);
+  const carried = { type: 'global-snapshot.carry', id: 'one', keys: [], isLast: false } as const;
+  const steps: readonly Change[] = [
+    { type: 'global-snapshot.begin', id: 'one', header: snapshot.header },
+    { type: 'global-snapshot.chunk', id: 'one', number: 1, rows: pieces[0]! },
+    { ...carried, number: 1 },
+    { ...carried, number: 2, isLast: true },
+  ];
+  for (const [place, step] of steps.entries()) {
+    const timeMs = FIXTURE_TIME_MS + place;
+    test.equal(verdictOf(await dc2.one(step, { timeMs })), 'applied');
+    test.equal(dc2.machine.restoreUnderWay()?.timeMs, timeMs, 'or it would be dropped as idle');
+  }
+  await snapshot.close();
+});
+
+t.test(
+  'snapshot: what is forgotten of a fork takes nothing from what the chain remembers',
+  async (test) => {
+    for (const level of [7, NEWEST_LEVEL]) {
+      const dc1 = await primary();
+      const dc2 = await follower(dc1);
+      const change = { type: 'policy.set', presence: 'update', policy: aPolicy(1) } as const;
+      for (const each of [dc1, dc2]) await each.one({ type: 'level.raise', level });
+      const marks = [1, 2, 3].map((fill) => ({ ...MARK, key: new Uint8Array(32).fill(fill) }));
+      const [forgotten, again, own] = marks as [typeof MARK, typeof MARK, typeof MARK];
+      await dc2.one({ type: 'epoch.start', epoch: 2, promises: [], ...FORCED });
+      for (const request of [forgotten, again]) await dc2.one(change, { request });
+      const at = dc1.machine.cursor()!;
+      await dc1.one({ type: 'epoch.promise', epoch: 3, candidate: 'dc1', at });
+      await dc1.one({ type: 'epoch.start', epoch: 3, promises: [], ...FORCED });
+      for (const request of [forgotten, again])
+        await dc1.one(change, { request, timeMs: FIXTURE_TIME_MS + 1 });
+      await dc2.one({ type: 'epoch.fence', epochs: dc1.machine.replication()!.epochs });
+      await dc2.one(localToken(60), { request: own });
+      const snapshot = (await dc1.machine.globalSnapshot())!;
+      await begin(dc2, snapshot);
+      await carry(dc2);
+      await dc2.one({ type: 'request-id.forget', keys: [forgotten.key, own.key] });
+      await dc2.one(localToken(61), { request: again, timeMs: FIXTURE_TIME_MS + 2 });
+      test.equal(await commit(dc2), 'applied');
+      await snapshot.close();
+      const isKept = dc2.machine.request(forgotten.key) !== undefined;
+      test.equal(isKept, level >= 8, `at level ${level}`);
+      if (level < 8) continue;
+      test.same(
+        dc2.machine.request(forgotten.key)?.outcome.position,
+        dc1.machine.request(forgotten.key)?.outcome.position,
+      );
+      test.match(dc2.machine.request(again.key)?.outcome.answer, { type: 'token' });
+      test.equal(dc2.machine.request(own.key), undefined);
+      const times = await dc2.machine.oldRequests(Number.MAX_SAFE_INTEGER, 10);
+      test.same(times, [forgotten.key, again.key], 'each is found by its own time alone');
+    }
+  },
+);
+
 t.test('snapshot: readers see the old state until the switch, then the new one', async (test) => {
   const dc1 = await primary();
   const dc2 = await follower(dc1);
@@ -465,9 +551,11 @@ t.test('snapshot: what does not fit is refused, and nothing becomes the state', 
     isLast: false,
   } as const;
   test.equal(await say({ ...first, keys: [Uint8Array.of(10)] }), 'other-cursor');
+  test.equal(await say({ ...first, isLast: true }), 'other-cursor', 'nothing was listed yet');
   test.equal(await say(first), 'applied');
   test.equal(await say(first), 'other-cursor', 'twice');
   test.equal(await say({ ...first, number: 2, isLast: true }), 'applied');
+  test.equal(await say({ ...first, number: 3 }), 'other-cursor', 'behind the last');
   test.equal(await commit(dc2), 'diverged', 'a local token is missing');
   await snapshot.close();
   // Whoever passed it over would have another state than the servers that can read it.
