@@ -264,6 +264,17 @@ t.test(
   },
 );
 
+t.test('following: the index is no lower than the one that an entry says', async (test) => {
+  const [dc1, dc2] = [await primary(), await follower()];
+  await follow(dc1, dc2);
+  const token = aToken(9, { local: true });
+  await dc1.one({ type: 'token.set', presence: 'create', token });
+  const epoch = { promises: [], isForced: true, isFromFork: false };
+  await dc1.one({ type: 'epoch.start', epoch: 2, ...epoch });
+  test.equal(await follow(dc1, dc2), 'applied');
+  test.equal(dc2.machine.index(), dc1.machine.index(), 'also where it changes no object');
+});
+
 t.test('following: entries before the one that does not fit stay', async (test) => {
   const [dc1, dc2] = [await primary(), await follower()];
   await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });

@@ -399,6 +399,29 @@ t.test(
   },
 );
 
+t.test(
+  'snapshot: with it come the bootstrap, the promise and an index of each list',
+  async (test) => {
+    const dc1 = await primary();
+    const dc2 = await follower(dc1);
+    // Local changes move the index alone.
+    for (let each = 60; each < 80; each += 1) await dc2.one(localToken(each));
+    await dc1.one({ type: 'bootstrap', token: aToken(7), resetIndex: undefined });
+    const at = dc1.machine.cursor()!;
+    await dc1.one({ type: 'epoch.promise', epoch: 2, candidate: 'dc1', at });
+    await dc1.one({ type: 'epoch.start', epoch: 2, promises: [], ...FORCED });
+    const before = dc2.machine.index();
+    test.equal(await take(dc1, dc2), 'applied');
+    test.equal(dc2.machine.bootstrapIndex(), dc1.machine.bootstrapIndex(), 'none comes behind it');
+    const { maxEpochPromised, votedFor } = dc2.machine.replication()!;
+    test.same([maxEpochPromised, votedFor], [2, undefined], 'no earlier reign is heard any more');
+    for (const table of ['tokens', 'policies', 'roles', 'auth-methods'] as const) {
+      test.equal(dc2.machine.tableIndex(table), dc2.machine.index(), table);
+    }
+    test.ok(dc2.machine.index() > before, 'whoever waits for a change hears of it');
+  },
+);
+
 t.test('snapshot: each step of one says when it was made', async (test) => {
   const dc1 = await primary();
   const dc2 = await follower(dc1);

@@ -11,7 +11,7 @@ import { positionText } from '../../../../cluster/federation/global-log.ts';
 import { settled } from '../../../support/simulated/simulated-world.ts';
 import { aSecondary, chainViolations, primaryStanding, twoDatacenters } from '../feed-world.ts';
 import { digestOf } from '../memory-log.ts';
-import { aPrimary, ask, HELLO, say, sessionOf } from './cases.ts';
+import { aPrimary, ask, HELLO, refusalOf, say, sessionOf } from './cases.ts';
 
 t.test('reports: a state that is not that of the primary is named, and mended', async (test) => {
   const { world, log, primary, secondary } = await twoDatacenters();
@@ -100,6 +100,27 @@ t.test(
     secondary.level = 2;
     await world.until('it follows', () => secondary.state.cursor?.seq === 1);
     test.same(chainViolations(log, secondary.state), []);
+  },
+);
+
+t.test(
+  'levels: whoever is refused for its level is named while it is, and so many are',
+  async (test) => {
+    const { primary } = await aPrimary();
+    primary.serve({ followersMax: 1 });
+    primary.become(primaryStanding({ level: 2 }));
+    for (const each of ['dc2', 'dc3']) {
+      test.match(await refusalOf(say(primary, HELLO, each)), /^feed.too-old/);
+    }
+    test.match(primary.feed.refused('dc2')?.says, /^the servers of dc2 read the log up to feature/);
+    test.equal(primary.feed.refused('dc3'), undefined, 'others are not counted for ever');
+    await say(primary, { ...HELLO, level: 2 });
+    test.equal(primary.feed.refused('dc2'), undefined);
+    test.equal(primary.feed.followers().length, 1);
+    primary.become(primaryStanding({ level: 3 }));
+    test.match(await refusalOf(say(primary, { ...HELLO, level: 2 }, 'dc3')), /^feed.too-old/);
+    primary.become(primaryStanding({ level: 3, epoch: 2 }));
+    test.equal(primary.feed.refused('dc3'), undefined, 'nothing is known of it in this reign');
   },
 );
 

@@ -165,6 +165,17 @@ t.test(
   },
 );
 
+t.test(
+  'sessions: whoever has an entry of a later reign fences a primary, promise or not',
+  async (test) => {
+    const { log, primary } = await aPrimary();
+    const cursor = { ...log.head, epoch: 2 };
+    test.match(await say(primary, { ...HELLO, cursor, maxEpoch: 1 }), { kind: 'fenced', epoch: 2 });
+    test.same(primary.newerEpochs, [2]);
+    test.same(primary.feed.followers(), []);
+  },
+);
+
 t.test('sessions: only so many datacenters follow', async (test) => {
   const { primary } = await aPrimary();
   primary.serve({ followersMax: 1 });
