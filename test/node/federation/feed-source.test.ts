@@ -41,6 +41,19 @@ t.test('feed source: entries lead from one to the next, and to the head', async 
   test.same(damaged, []);
 });
 
+t.test('feed source: who has more, or stands beside the chain, has left it', async (test) => {
+  const { kv, source, head } = await primary();
+  const more = { ...source.head, seq: head + 1 };
+  test.same(source.locate(more), { kind: 'diverged', forkSeq: head }, 'and takes no snapshot');
+  const harness = new MachineHarness(kv);
+  const forced = { promises: [], isForced: true, isFromFork: false } as const;
+  await harness.one({ type: 'epoch.start', epoch: 2, ...forced });
+  const later = feedSourceOf(harness.machine, () => undefined);
+  test.same(later.locate(source.head), { kind: 'kept' });
+  const beside = { epoch: 1, seq: head + 1, hash: new Uint8Array(32) };
+  test.same(later.locate(beside), { kind: 'diverged', forkSeq: head });
+});
+
 t.test('feed source: who wrote an entry knows without its disk when that was', async (test) => {
   let looks = 0;
   const kv = new (class extends FailingKv {

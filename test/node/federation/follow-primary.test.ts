@@ -14,6 +14,7 @@ import {
   entryHash,
   entryLinks,
 } from '../../../src/state/global-log/global-entry.ts';
+import type { Verdict } from '../../../src/state/global-log/verdict.ts';
 import { IN_ONE_PIECE_BYTES } from '../../../src/state/in-one-piece.ts';
 import { isVoid } from '../../../src/state/reads/standing.ts';
 import { MemoryKv } from '../../support/memory-kv.ts';
@@ -114,6 +115,40 @@ t.test('follow: objects that are not those of the primary are told from all else
   await t.rejects(applyBatch(deps, epoch, broken), { code: 'internal', message: /broken-chain$/ });
   t.same(secondary!.machine.cursor(), from);
   t.same(await applyBatch(deps, epoch, { from, entries, to }), to);
+});
+
+t.test('follow: of several pieces the first that was not taken says why', async (t) => {
+  const secondary = await harnessOf('dc2');
+  const primary = await harnessOf('dc1');
+  await primary.one(BUILTINS);
+  const verdicts: readonly Verdict[] = ['reset', 'other-cursor'];
+  let count = 0;
+  const deps = {
+    propose: () => {
+      const cursor = secondary.machine.cursor();
+      const verdict = verdicts[count]!;
+      count += 1;
+      const answer = { type: 'verdict', verdict, cursor, maxEpochPromised: 1 } as const;
+      const position = { epoch: 1, seq: 0 };
+      return Promise.resolve({
+        kind: 'applied',
+        answer,
+        index: 1,
+        position,
+        replayed: false,
+      } as const);
+    },
+    wallMs: () => 0,
+    // Each entry is about something long.
+    machine: { importUnderWay: () => undefined, rowBytes: () => IN_ONE_PIECE_BYTES },
+    coming: new ComingEntries(),
+  };
+  await primary.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });
+  await primary.one({ type: 'policy.set', presence: 'update', policy: aPolicy(1) });
+  await primary.one({ type: 'policy.set', presence: 'update', policy: aPolicy(1) });
+  const { from, entries, to } = await batchFor(secondary, primary);
+  t.equal(await applyBatch(deps, 1, { from, entries, to }), 'snapshot-needed');
+  t.equal(count, 2);
 });
 
 t.test('follow: who goes on with a reign lets go of what came of a later one', async (t) => {

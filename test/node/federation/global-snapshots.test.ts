@@ -6,11 +6,13 @@ import { ComingEntries } from '../../../src/node/federation/ports/coming-entries
 import { GlobalSnapshotSink } from '../../../src/node/federation/ports/global-snapshots.ts';
 import type { Command } from '../../../src/state/commands/commands.ts';
 import type { Outcome } from '../../../src/state/commands/outcome.ts';
+import type { Replication } from '../../../src/state/global-log/replication.ts';
 import type { Verdict } from '../../../src/state/global-log/verdict.ts';
 import { pack } from '../../../src/state/rows/layout/packing.ts';
 import { encodeRecord, POLICY_CODEC } from '../../../src/state/rows/layout/record-codec.ts';
 import { POLICIES } from '../../../src/state/rows/objects/objects.ts';
 import { packedRows } from '../../../src/state/snapshot/snapshot-format.ts';
+import type { ImportUnderWay } from '../../../src/state/view.ts';
 import { aPolicy } from '../../support/state-and-service/fixtures.ts';
 
 const APPLIED = withVerdict('applied');
@@ -74,6 +76,47 @@ t.test('snapshot: one whose time is over is not gone on with', async (t) => {
     t.equal(proposed.includes('restore.abandon'), isDropped, verdict);
   }
 });
+
+t.test(
+  'snapshot: a piece that is staged already is not staged again, one of another is',
+  async (t) => {
+    const proposed: unknown[] = [];
+    let isWitness = false;
+    let verdict: Verdict = 'applied';
+    const importUnderWay = () => ({ id: 'one', chunkCount: 2 }) as ImportUnderWay;
+    const sink = new GlobalSnapshotSink(
+      {
+        importUnderWay,
+        localRows: () => Promise.resolve([]),
+        replication: () => ({ isWitness }) as Replication,
+      },
+      {
+        propose: ({ change }) => {
+          proposed.push([change.type, 'number' in change ? change.number : 0]);
+          return Promise.resolve(withVerdict(verdict));
+        },
+        wallMs: () => 0,
+        coming: new ComingEntries(),
+      },
+    );
+    t.same(sink.staged(), { snapshotId: 'one', nextNumber: 3 });
+    const add = (snapshotId: string, number: number): Promise<void> =>
+      sink.add({ snapshotId, number, bytes: new Uint8Array(0) });
+    for (const number of [1, 2]) await add('one', number);
+    t.same(proposed, []);
+    await add('one', 3);
+    await add('two', 1);
+    t.same(proposed.splice(0), [
+      ['global-snapshot.chunk', 3],
+      ['global-snapshot.chunk', 1],
+    ]);
+    isWitness = true;
+    await add('one', 4);
+    t.same(proposed, [], 'a witness takes the place alone');
+    verdict = 'fenced';
+    await t.rejects(add('one', 0), { message: /, at global-snapshot.begin: fenced$/ });
+  },
+);
 
 function withVerdict(verdict: Verdict): Outcome {
   return {

@@ -507,6 +507,46 @@ t.test('snapshot: readers see the old state until the switch, then the new one',
   await snapshot.close();
 });
 
+t.test(
+  'snapshot: whoever reads by key at the switch reads one state, the old or the new',
+  async (test) => {
+    const dc1 = await primary();
+    const dc2 = await follower(dc1);
+    await dc1.one({ type: 'namespace.delete', name: aNamespace('team').name });
+    const snapshot = (await dc1.machine.globalSnapshot())!;
+    await begin(dc2, snapshot);
+    await carry(dc2);
+    const { machine } = dc2;
+    const [before, after] = [machine.position().seq, dc1.machine.position().seq];
+    const seen = new Set<string>();
+    const lists: Promise<string>[] = [];
+    const look = (): void => {
+      const isThere = machine.namespace('team') !== undefined;
+      const at = machine.position().seq;
+      seen.add(`${isThere ? 'there' : 'gone'} at ${at}`);
+      lists.push(collect(machine.namespaces({})).then((all) => `${all.length} at ${at}`));
+    };
+    look();
+    const write = dc2.kv.write.bind(dc2.kv);
+    dc2.kv.write = async (writes) => {
+      await write(writes);
+      // A reader has its turn between any two steps that follow.
+      const lookOn = async (): Promise<void> => {
+        for (let turn = 0; turn < 50; turn += 1) {
+          look();
+          await Promise.resolve();
+        }
+      };
+      void lookOn();
+    };
+    test.equal(await commit(dc2), 'applied');
+    look();
+    test.same([...seen], [`there at ${before}`, `gone at ${after}`]);
+    test.same([...new Set(await Promise.all(lists))], [`2 at ${before}`, `1 at ${after}`]);
+    await snapshot.close();
+  },
+);
+
 t.test('snapshot: it is of one place, whatever the primary does meanwhile', async (test) => {
   const dc1 = await primary();
   const dc2 = await follower(dc1);

@@ -35,7 +35,10 @@ export class StateStore implements KvReader {
   readonly kv: Kv;
   readonly #clock: Clock;
   readonly #sweeper: KeyspaceSweeper;
+  /** As they are on disk. */
   #keyspaces: Keyspaces;
+  /** As readers have them: those of the last batch that was shown. */
+  #shown: Keyspaces;
   #writing: Promise<void> | undefined;
   /** Of the batch that was written last, until it is shown. */
   #before: RowsBefore | undefined;
@@ -48,6 +51,7 @@ export class StateStore implements KvReader {
     this.generation = generation;
     this.#clock = clock;
     this.#keyspaces = decodeKeyspaces(kv.get(KEYSPACES_KEY));
+    this.#shown = this.#keyspaces;
     this.#sweeper = new KeyspaceSweeper({
       kv,
       clock,
@@ -65,11 +69,11 @@ export class StateStore implements KvReader {
       const before = this.#before.get(name);
       if (before !== undefined || this.#before.has(name)) return before;
     }
-    return this.kv.get(placeOf(this.#keyspaces, key));
+    return this.kv.get(placeOf(this.#shown, key));
   }
 
   rows(range: KvRange): AsyncIterable<readonly KvRow[]> {
-    return this.#read(rowsIn(this.kv, this.#keyspaces, range), this.#beginReading());
+    return this.#read(rowsIn(this.kv, this.#shown, range), this.#beginReading());
   }
 
   /** What it holds now, batches that are under way not counted. */
@@ -93,8 +97,8 @@ export class StateStore implements KvReader {
   }
 
   /**
-   * Writes all and does the step, or nothing; single reads give what is in `before` until `show`. The
-   * caller waits for one call before the next.
+   * Writes all and does the step, or nothing. Until `show` single reads give what is in `before`, and all reads go
+   * where they went. The caller waits for one call before the next.
    */
   write(writes: readonly KvWrite[], before: RowsBefore, step?: KeyspaceStep): Promise<void> {
     this.#before = before;
@@ -114,6 +118,7 @@ export class StateStore implements KvReader {
   /** What was written last is what readers see from now on. */
   show(): void {
     this.#before = undefined;
+    this.#shown = this.#keyspaces;
   }
 
   /**

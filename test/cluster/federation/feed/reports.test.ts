@@ -64,6 +64,30 @@ t.test('reports: digests of different places are never compared', async (test) =
   test.equal(dc3?.differenceCount, 0);
 });
 
+t.test(
+  'reports: a difference is one alarm while it lasts, and of its session alone',
+  async (test) => {
+    const { world, log, primary } = await aPrimary();
+    log.write('one');
+    const session = await sessionOf(primary, { ...HELLO, cursor: log.head });
+    const report = (digest: Uint8Array, of = session): Promise<unknown> => {
+      const said = { session: of, cursor: log.head, digest, error: undefined };
+      return ask(primary, 'feed.report', encodeReport(said));
+    };
+    const wrong = Buffer.alloc(32, 7);
+    const seen = () => [
+      primary.feed.followers()[0]?.differenceCount,
+      world.log.filter((line) => line.includes('is not what the primary has')).length,
+    ];
+    test.match(await refusalOf(report(wrong, session + 1)), /^feed.over/);
+    test.same(seen(), [0, 0]);
+    for (const digest of [wrong, wrong]) await report(digest);
+    test.same(seen(), [1, 1]);
+    for (const digest of [digestOf(log.head), wrong]) await report(digest);
+    test.same(seen(), [2, 2], 'it was mended, and differs again');
+  },
+);
+
 t.test('reports: how far it is in bytes, and what the primary counts there', async (test) => {
   const { world, log, primary, secondary } = await twoDatacenters();
   log.write('12345');

@@ -2,6 +2,7 @@
 
 import t from 'tap';
 import {
+  decodeEntryRun,
   decodeFeedFrame,
   encodeAck,
   encodePull,
@@ -81,6 +82,7 @@ t.test(
       /2 is acknowledged, and 1 was sent/,
     );
     test.equal(primary.feed.acknowledgedSeq('majority'), 0);
+    test.match(await pull(1), /is over/, 'nothing else that it says counts');
   },
 );
 
@@ -175,6 +177,48 @@ t.test(
     test.same(primary.feed.followers(), []);
   },
 );
+
+t.test('sessions: what was acknowledged grows, and ends with the session', async (test) => {
+  const { log, primary } = await aPrimary();
+  for (let number = 1; number <= 3; number += 1) log.write(`${number}`);
+  const session = await sessionOf(primary);
+  await ask(primary, 'feed.pull', encodePull({ session, number: 0 }));
+  const acked = () => primary.feed.followers()[0]?.acked?.seq;
+  for (const seq of [2, 1]) {
+    await ask(primary, 'feed.ack', encodeAck({ session, cursor: log.at(seq) }));
+    test.equal(acked(), 2, 'an acknowledgement that comes late takes nothing back');
+  }
+  await say(primary, { ...HELLO, term: 6, cursor: undefined });
+  test.equal(acked(), undefined, 'it has nothing any more');
+});
+
+t.test('sessions: none of a later life of the server goes on with one of before', async (test) => {
+  const { log, primary } = await aPrimary();
+  const before = await sessionOf(primary);
+  primary.serve();
+  const session = await sessionOf(primary);
+  test.not(session, before);
+  log.write('one');
+  const late = encodeAck({ session: before, cursor: log.at(0) });
+  test.match(await refusalOf(ask(primary, 'feed.ack', late)), /^feed.over/);
+});
+
+t.test('sessions: nothing is sent from memory of a log that was left', async (test) => {
+  const { log, primary } = await aPrimary();
+  log.write('of a reign that was lost');
+  const pulled = async (): Promise<GlobalCursor> => {
+    const session = await sessionOf(primary, { ...HELLO, cursor: log.at(0) });
+    const bytes = await ask(primary, 'feed.pull', encodePull({ session, number: 0 }));
+    const [entry] = decodeEntryRun(decodeFeedFrame(bytes).body).entries;
+    return { epoch: entry!.epoch, seq: entry!.seq, hash: entry!.hash };
+  };
+  test.same(await pulled(), log.head);
+  primary.become({ kind: 'elsewhere', addresses: [], says: 'another one is the primary' });
+  log.entries.length = 0;
+  log.write('of the one that was followed', 2);
+  primary.become(primaryStanding({ epoch: 3, epochStartSeq: 2 }));
+  test.same(await pulled(), log.head);
+});
 
 t.test('sessions: only so many datacenters follow', async (test) => {
   const { primary } = await aPrimary();
