@@ -5,7 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { SettingsError } from '../../src/node/settings/settings.ts';
+import { readSettings, SettingsError } from '../../src/node/settings/settings.ts';
+import { NodeCertificates } from '../../src/platform-node/net/certificates.ts';
 import { httpTransport } from '../../src/platform-node/net/http-transport.ts';
 import {
   certificatesIn,
@@ -13,7 +14,8 @@ import {
   type TlsFiles,
   tlsTextsIn,
 } from '../../src/platform-node/net/tls-files.ts';
-import { certify, makeAuthority } from '../support/certificates.ts';
+import { FakeLogger } from '../http/support.ts';
+import { type Certified, certify, makeAuthority } from '../support/certificates.ts';
 
 function refusalOf(files: TlsFiles): string {
   try {
@@ -111,6 +113,37 @@ t.test(
     );
   },
 );
+
+t.test('certificates: where one cannot be read anew, those of all ports stay', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'conclave-tls-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const authority = makeAuthority('all');
+  const [one, other] = [certify(authority, 'one'), certify(authority, 'other')];
+  const placed = (port: string, { cert, key }: Certified) => {
+    const files = { cert_file: join(folder, `${port}.pem`), key_file: join(folder, `${port}-key`) };
+    writeFileSync(files.cert_file, cert);
+    writeFileSync(files.key_file, key);
+    return files;
+  };
+  const tls = { ...placed('https', one), cluster: placed('cluster', one) };
+  const value = { data_dir: folder, ports: { https: 0 }, tls };
+  const settings = readSettings({ flags: {}, files: [{ path: 'f', value }], environment: {} });
+  const logger = new FakeLogger();
+  const certificates = new NodeCertificates(settings, logger);
+  const shown = () =>
+    [certificates.https, certificates.cluster].map((port) => port?.texts.cert === other.cert);
+  const told = () => logger.lines.splice(0).map(({ message }) => message);
+  placed('https', other);
+  placed('cluster', { ...other, cert: 'none' });
+  certificates.renew();
+  t.same(shown(), [false, false]);
+  t.same(told(), ['the certificates were not read anew: those in use stay']);
+  placed('cluster', other);
+  certificates.renew();
+  t.same(shown(), [true, true]);
+  t.same(told(), ['the certificates were read anew']);
+  t.end();
+});
 
 t.test('a start without a certificate may go better the next time', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'conclave-start-'));
