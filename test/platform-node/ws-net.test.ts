@@ -173,6 +173,7 @@ t.test(
     const port = await listen(test);
     const [near, far] = await pair(test, port);
     const COUNT = 20_000;
+    const [LARGE_COUNT, LARGE_BYTES] = [400, 50_000];
     let turn = 0;
     let isCounting = true;
     const countTurns = (): void => {
@@ -181,9 +182,11 @@ t.test(
     };
     countTurns();
     const countByTurn = new Map<number, number>();
+    const bytesByTurn = new Map<number, number>();
     const numbers: number[] = [];
     far.frames.push = (frame) => {
       countByTurn.set(turn, (countByTurn.get(turn) ?? 0) + 1);
+      bytesByTurn.set(turn, (bytesByTurn.get(turn) ?? 0) + frame.length);
       return numbers.push(Buffer.from(frame).readUInt32BE());
     };
     for (let number = 0; number < COUNT; number += 1) {
@@ -192,7 +195,15 @@ t.test(
       near.conn.send(frame);
     }
     await until(() => numbers.length === COUNT);
+    for (let number = COUNT; number < COUNT + LARGE_COUNT; number += 1) {
+      const frame = Buffer.alloc(LARGE_BYTES);
+      frame.writeUInt32BE(number);
+      near.conn.send(frame);
+    }
+    await until(() => numbers.length === COUNT + LARGE_COUNT);
     isCounting = false;
+    const mostBytes = Math.max(...bytesByTurn.values());
+    test.ok(mostBytes < 512 * 1024 + LARGE_BYTES, `${mostBytes} bytes in one turn`);
     test.ok(
       Math.max(...countByTurn.values()) <= 64,
       `${Math.max(...countByTurn.values())} in one turn`,
