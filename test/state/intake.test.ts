@@ -84,6 +84,15 @@ t.test('intake: its store is let go of when nothing is written to it any more', 
   test.same(log, ['written', 'abandoned']);
 });
 
+t.test('intake: what is to be restored is read out, and is never the state', async (test) => {
+  const { intake, log } = anIntake({ isForRestore: true });
+  for (const chunk of await chunksOfSome()) await intake.add(chunk);
+  await intake.complete();
+  await test.rejects(intake.adopt(), { name: 'AssertionError' });
+  test.notOk(log.includes('adopted'));
+  await intake.abandon();
+});
+
 t.test('intake: given up while its last row is written, it is not whole', async (test) => {
   const chunks = await chunksOfSome();
   for (const isForRestore of [false, true]) {

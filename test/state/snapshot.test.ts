@@ -21,9 +21,12 @@ import { RowParser } from '../../src/state/snapshot/row-parser.ts';
 import {
   CHAIN_ORIGIN,
   CHUNK,
+  chained,
   fieldsChunk,
+  lengthSize,
   ROWS_CHUNK_BYTES,
   SNAPSHOT_CHUNK_MAX_BYTES,
+  writeLength,
 } from '../../src/state/snapshot/snapshot-format.ts';
 import type { SnapshotIntake } from '../../src/state/snapshot/snapshot-intake.ts';
 import { SnapshotReader } from '../../src/state/snapshot/snapshot-reader.ts';
@@ -274,10 +277,33 @@ t.test('damage: no changed, lost, doubled or swapped byte passes', async (test) 
   const empty = fieldsChunk(CHUNK.trailer, [0, CHAIN_ORIGIN]);
   test.match(await refusalOf([empty]), /it has no beginning/);
   test.match(await refusalOf([new Uint8Array()]), /it has 0 bytes/);
+  // Whole but for the beginning of a row that nobody has sent the end of.
+  const begun = chunks.with(-2, Buffer.concat([chunks.at(-2)!, Uint8Array.of(9)]));
+  const chain = begun.slice(0, -1).reduce(chained, CHAIN_ORIGIN);
+  const { rowCount } = rowsOf(chunks);
+  const told = (count: number) => begun.with(-1, fieldsChunk(CHUNK.trailer, [count, chain]));
+  test.match(await refusalOf(told(rowCount)), /row \d+ is cut off behind 1 bytes/);
+  const long = packedLengths(3, 17 * 1024 * 1024);
+  const large = chunks.with(-2, Buffer.concat([chunks.at(-2)!, long]));
+  test.match(await refusalOf(large.slice(0, -1)), /has a key of 3 and a value of 17825792 bytes/);
   const tooLarge = Buffer.alloc(SNAPSHOT_CHUNK_MAX_BYTES + 1, 2);
   test.match(await refusalOf([chunks[0]!, tooLarge]), /it has 262145 bytes/);
   test.match(await refusalOf(chunks.slice(0, 2)), /ends behind chunk 2/);
 });
+
+/** The rows of all chunks, counted. */
+function rowsOf(chunks: readonly Uint8Array[]): RowParser {
+  const parser = new RowParser((says) => new Error(says));
+  for (const chunk of chunks.slice(1, -1)) parser.take(chunk.subarray(1));
+  return parser;
+}
+
+/** The beginning of a row with a key and a value of so many bytes. */
+function packedLengths(key: number, value: number): Uint8Array {
+  const lengths = new Uint8Array(lengthSize(key) + lengthSize(value));
+  writeLength(lengths, value, writeLength(lengths, key, 0));
+  return lengths;
+}
 
 /** All places of a small chunk; of a large one some, both ends among them. */
 function placesIn(chunk: Uint8Array): readonly number[] {

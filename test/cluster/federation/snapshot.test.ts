@@ -450,6 +450,34 @@ t.test('borrow: what went wrong is told when it is known how much is staged', as
   test.equal(stagedWhenTold, 3, 'the pieces before it are in the own log');
 });
 
+t.test('borrow: none is in place of which the last pieces could not be staged', async (test) => {
+  const { world, primary } = await bigPrimary();
+  let last = 0;
+  let commits = 0;
+  const borrow = (isLost: (number: number) => boolean) =>
+    refusalOf(
+      world.result(
+        borrowing(world, {
+          call: (method, payload) => ask(primary, method, payload),
+          sink: {
+            ...NO_SINK,
+            add: async ({ number }) => {
+              last = Math.max(last, number);
+              if (isLost(number)) throw new Error('the own log did not take it');
+            },
+            commit: async () => {
+              commits += 1;
+            },
+          },
+        }),
+      ),
+    );
+  test.equal(await borrow(() => false), 'none');
+  test.equal(commits, 1);
+  test.match(await borrow((number) => number === last), /the own log did not take it/);
+  test.equal(commits, 1);
+});
+
 t.test('borrow: so many are asked for ahead and staged at once, until it is over', async (test) => {
   const { world, primary } = await bigPrimary();
   let isOver = false;

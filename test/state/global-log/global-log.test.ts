@@ -240,6 +240,41 @@ t.test('following: epochs do not go back, nor beyond the one that the log is of'
   const back = { ...good, entries: [bytes], to: cursorAfter(entry, entryHash(bytes)) };
   test.equal(verdictOf(await dc2.one(back)), 'broken-chain');
   test.equal(cursorIn(dc2).epoch, 2);
+  const wrong: readonly Partial<GlobalEntry>[] = [
+    { epoch: 3 },
+    { body: { kind: 'epoch-start', primary: 'dc1', promises: [], isForced: true } },
+  ];
+  for (const given of wrong) {
+    const strange = { ...decodeEntry(good.entries[0]!), ...given };
+    const packed = encodeEntry(strange);
+    const to = cursorAfter(strange, entryHash(packed));
+    const change = { ...good, epoch: strange.epoch, entries: [packed], to };
+    // Behind the first one, of a later reign.
+    const said = verdictOf(await dc2.one({ ...change, epoch: 3 }));
+    test.equal(said, 'broken-chain', 'an epoch begins with its own entry, once');
+    test.equal(cursorIn(dc2).epoch, 2);
+  }
+});
+
+t.test('following: a restore leads a witness on, and not back', async (test) => {
+  const dc1 = await primary();
+  const witness = new MachineHarness(new MemoryKv());
+  await witness.one({ ...FOLLOWER, datacenter: 'w', isWitness: true });
+  test.equal(await follow(dc1, witness), 'applied');
+  await dc1.one({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });
+  const next = await nextFor(dc1, witness);
+  const restored = { ...decodeEntry(next.entries[0]!), body: { kind: 'reset' } as const };
+  const { seq } = next.from;
+  for (const [at, verdict] of [
+    [seq, 'broken-chain'],
+    [seq + 9, 'applied'],
+  ] as const) {
+    const entry = { ...restored, seq: at };
+    const bytes = encodeEntry(entry);
+    const change = { ...next, entries: [bytes], to: cursorAfter(entry, entryHash(bytes)) };
+    test.equal(verdictOf(await witness.one(change)), verdict);
+  }
+  test.equal(cursorIn(witness).seq, seq + 9);
 });
 
 t.test(
@@ -258,6 +293,7 @@ t.test(
     });
     test.equal(verdictOf(await dc2.one({ ...old, epoch: 2 })), 'applied');
     test.match(dc2.machine.replication(), { cursor: { epoch: 1 }, maxEpochPromised: 2 });
+    test.equal(dc2.machine.replication()?.votedFor, undefined, 'nobody else is promised it');
     const rest = { ...late, from: old.to, entries: late.entries.slice(old.entries.length) };
     test.equal(verdictOf(await dc2.one(rest)), 'fenced', 'of the reign before');
     test.equal(verdictOf(await dc2.one({ ...rest, epoch: 2 })), 'applied');

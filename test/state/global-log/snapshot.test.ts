@@ -422,6 +422,30 @@ t.test(
   },
 );
 
+t.test(
+  'snapshot: one that is begun where another was given up loses no row with that',
+  async (test) => {
+    for (const isAbandoned of [true, false]) {
+      const dc1 = await primary();
+      const dc2 = await follower(dc1);
+      const snapshot = (await dc1.machine.globalSnapshot())!;
+      test.equal(await begin(dc2, snapshot), 'applied');
+      if (isAbandoned) await dc2.one({ type: 'restore.abandon', id: 'one' });
+      test.equal(await begin(dc2, snapshot), 'applied');
+      await snapshot.close();
+      // Meanwhile the rows of the first one are deleted.
+      for (let turn = 0; turn < 20; turn += 1) {
+        dc2.clock.advance(10);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await carry(dc2);
+      test.equal(await commit(dc2), 'applied');
+      await swept(dc2);
+      requireRowsFromNothing(unplaced(dc2.kv), dc2.machine);
+    }
+  },
+);
+
 t.test('snapshot: each step of one says when it was made', async (test) => {
   const dc1 = await primary();
   const dc2 = await follower(dc1);
@@ -603,6 +627,8 @@ t.test('snapshot: what does not fit is refused, and nothing becomes the state', 
   await carry(dc2);
   test.equal(await commit(dc2), 'diverged', 'rows are missing');
   test.equal(await say(chunk(1, pieces[0]!)), 'other-cursor', 'rows behind what was carried');
+  const restored = { type: 'restore.chunk', id: 'one', number: 1, rows: pieces[0]! } as const;
+  test.equal(await say(restored), 'unavailable', 'it is no restore');
   test.equal(await say({ type: 'restore.abandon', id: 'one' }), 'done');
   test.equal(dc2.machine.importUnderWay(), undefined);
   test.equal(await begin(dc2, snapshot), 'applied');
