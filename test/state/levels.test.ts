@@ -98,6 +98,18 @@ t.test(
   },
 );
 
+t.test('entries: one is left out by nobody, and none is applied twice', async (test) => {
+  const say = (number: number): Uint8Array =>
+    encodeCommand(aCommand({ type: 'policy.set', presence: 'create', policy: aPolicy(number) }));
+  const first = nextEntry({ index: 0, hash: new Uint8Array(32) }, 1, say(1));
+  const second = nextEntry(first, 1, say(2));
+  const third = nextEntry(second, 1, say(3));
+  for (const entries of [[first, third], [second], [first, first]]) {
+    const machine = StateMachine.open(new MemoryKv(), { clock: new FakeClock() });
+    await test.rejects(machine.apply(entries), { name: 'AssertionError', message: /in order/ });
+  }
+});
+
 t.test('levels: what older words can say is said in them, the rest waits', async (test) => {
   const policy = aCommand({ type: 'policy.set', presence: 'create', policy: aPolicy(1) });
   test.equal(readableAt(FIRST_LEVEL, policy), policy);

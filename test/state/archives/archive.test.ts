@@ -13,6 +13,7 @@ import type { StateMachine } from '../../../src/state/machine.ts';
 import { ROWS_CHUNK_BYTES } from '../../../src/state/snapshot/snapshot-format.ts';
 import { aPolicy, aToken } from '../../support/state-and-service/fixtures.ts';
 import { BUILTINS, replaceableMachine } from '../../support/state-and-service/machine-harness.ts';
+import { GOLDEN_ARCHIVE } from '../golden-bytes.ts';
 
 const CREATED_MS = Date.parse('2026-11-21T06:00:00Z');
 const ORIGIN = { release: '1.2.3', datacenter: 'dc1', cluster: 'x', createdMs: CREATED_MS };
@@ -189,6 +190,24 @@ t.test('archive: a newer format is refused by its number', async (t) => {
     t.match(words, /^ArchiveDamage: the archive is damaged at byte 0: /, format);
   }
 });
+
+t.test(
+  'archive: of the first format no changed byte passes, and no frame that is too long',
+  async (t) => {
+    const old = Buffer.from(GOLDEN_ARCHIVE, 'hex');
+    t.equal(await wordsAbout(old), 'Error: none');
+    for (let place = 0; place < old.length; place += 1) {
+      const changed = Buffer.from(old);
+      changed[place]! ^= 1;
+      const words = await wordsAbout(changed);
+      if (!/^(?:Archive|Snapshot)Damage: /.test(words)) t.fail(`byte ${place}: ${words}`);
+    }
+    const long = Buffer.from(old);
+    const MAGIC_BYTES = 19;
+    long.writeUInt32BE(1 << 20, MAGIC_BYTES);
+    t.match(await wordsAbout(long), /damaged at byte 19: a frame of 1048576 bytes/);
+  },
+);
 
 t.test('archive: what is well packed, and is none, is refused', async (t) => {
   const { members } = await written();

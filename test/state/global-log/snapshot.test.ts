@@ -216,6 +216,34 @@ t.test(
   },
 );
 
+t.test('snapshot: what it replaced is deleted between the batches of others', async (test) => {
+  const dc1 = await primary();
+  const dc2 = await follower(dc1);
+  for (let each = 100; each < 300; each += 1) await dc2.one(localToken(each));
+  await dc1.one({ type: 'policy.set', presence: 'update', policy: aPolicy(1) });
+  test.equal(await take(dc1, dc2), 'applied');
+  const { kv } = dc2;
+  const write = kv.write.bind(kv);
+  let underWay = 0;
+  let most = 0;
+  let batches = 0;
+  kv.write = async (writes) => {
+    underWay += 1;
+    batches += 1;
+    most = Math.max(most, underWay);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    await write(writes);
+    underWay -= 1;
+  };
+  for (let each = 300; each < 330; each += 1) {
+    const written = dc2.one(localToken(each));
+    dc2.clock.advance(10);
+    await written;
+  }
+  test.ok(batches > 30, 'both write');
+  test.equal(most, 1, 'a store takes one batch at a time');
+});
+
 /** A store with the rows of its current keyspace under their own keys. */
 function unplaced(kv: MemoryKv): MemoryKv {
   const rows = kv.dump().map((row) => {
