@@ -96,8 +96,9 @@ export class GlobalSnapshotSink implements SnapshotSink {
     const change = { type: 'global-snapshot.commit', id } as const;
     const { verdict } = await verdictOf(this.#deps, change);
     if (verdict === 'applied') return;
-    // Whoever went on with it would come to the same end each time.
-    if (PASSED.has(verdict)) await abandonImport(this.#deps, id);
+    // The own datacenter has gone on meanwhile, or the snapshot is not what it says of itself: whoever went on with it
+    // would come to the same end each time.
+    await abandonImport(this.#deps, id);
     throw notTaken(change, verdict);
   }
 
@@ -123,9 +124,6 @@ export class GlobalSnapshotSink implements SnapshotSink {
     if (verdict !== 'applied') throw notTaken(change, verdict);
   }
 }
-
-/** The own datacenter has gone on meanwhile, or has heard of a later reign: what is staged is of the past. */
-const PASSED: ReadonlySet<Verdict> = new Set(['other-cursor', 'fenced', 'not-allowed', 'primary']);
 
 function notTaken({ type }: Change, verdict: Verdict): AclError {
   return new AclError('internal', `the snapshot was not taken in, at ${type}: ${verdict}`);
