@@ -58,7 +58,8 @@ export function runFile(
   const child = spawn(process.execPath, ['--enable-source-maps', file, ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
-      ...{ ...process.env, TMPDIR: folder },
+      ...process.env,
+      TMPDIR: folder,
       ...(timeoutSeconds && { TAP_TIMEOUT: `${timeoutSeconds}` }),
     },
   });
