@@ -7,5 +7,7 @@ import type { Task } from './tasks.ts';
 process.on('disconnect', () => process.exit());
 
 process.on('message', (task: Task) => {
-  void runTask(task).then((result) => process.send?.(result));
+  // Whoever is gone by then is told nothing, and that is no fault.
+  const ignore = (): void => undefined;
+  void runTask(task).then((result) => process.send?.(result, undefined, undefined, ignore));
 });
