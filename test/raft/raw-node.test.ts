@@ -453,16 +453,22 @@ t.test('node: a snapshot that is on disk counts, in whatever term it was handed 
   t.end();
 });
 
-t.test('node: what the quorum of a new membership has already counts when it is applied', (t) => {
+/** Of term 2, by the votes of 2 and 3. */
+function leaderOfFour() {
   const subject = nodeOf({ voters: [1, 2, 3, 4], preVote: false });
-  const { node } = subject;
   const from = (member: number) => ({ from: member, to: 1, term: 2 }) as const;
-  node.campaign();
+  subject.node.campaign();
   run(subject);
   for (const voter of [2, 3]) {
-    node.step({ type: 'vote-reply', ...from(voter), rejected: false, committed: NO_ENTRY });
+    subject.node.step({ type: 'vote-reply', ...from(voter), rejected: false, committed: NO_ENTRY });
   }
   run(subject);
+  return { subject, from };
+}
+
+t.test('node: what the quorum of a new membership has already counts when it is applied', (t) => {
+  const { subject, from } = leaderOfFour();
+  const { node } = subject;
   for (const voter of [2, 3]) node.step({ type: 'append-reply', ...from(voter), index: 11 });
   run(subject);
   const changes = [{ kind: 'remove', node: 4 }] as const;
@@ -488,15 +494,8 @@ t.test('node: what the quorum of a new membership has already counts when it is 
 });
 
 t.test('node: reads that wait for the first commit of a term are answered by a new quorum', (t) => {
-  const subject = nodeOf({ voters: [1, 2, 3, 4], preVote: false });
+  const { subject, from } = leaderOfFour();
   const { node } = subject;
-  const from = (member: number) => ({ from: member, to: 1, term: 2 }) as const;
-  node.campaign();
-  run(subject);
-  for (const voter of [2, 3]) {
-    node.step({ type: 'vote-reply', ...from(voter), rejected: false, committed: NO_ENTRY });
-  }
-  run(subject);
   node.step({ type: 'append-reply', ...from(2), index: 11 });
   node.readIndex('a read');
   run(subject);
