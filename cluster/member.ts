@@ -3,6 +3,7 @@
 // when it has found or founded one.
 
 import { assert } from './base/assert.ts';
+import type { RequireStill } from './base/require-still.ts';
 import { readQuarantine, writeQuarantine } from './log/cluster-identity.ts';
 import { DurableLog, readGeneration } from './log/durable-log.ts';
 import { foundingPayloads } from './member/founding/founding.ts';
@@ -17,7 +18,6 @@ import type {
   MemberStanding,
   MemberView,
   OtherCluster,
-  RequireStill,
 } from './member/group-member.ts';
 import { otherIdText } from './member/leading/admission.ts';
 import { type HandlerByMethod, MemberCalls, type ServiceCallers } from './member/member-calls.ts';

@@ -1,6 +1,7 @@
 // A node as a member of its group, as the program around it sees it: from the first start, when it
 // looks for the others, to the end. What it promises is here; ../member.ts opens it.
 
+import type { RequireStill } from '../base/require-still.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Kv } from '../platform/kv.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -128,12 +129,6 @@ export interface AutopilotState {
   readonly servers: readonly ServerHealth[];
 }
 
-/**
- * Throws where whoever asked for a change of the group may not have it any more: asked in the turn of each proposal,
- * which may have waited for another change.
- */
-export type RequireStill = () => void;
-
 /** propose, readBarrier and what changes the group reject with ReplicaError or GroupRefusal. */
 export interface Member<Outcome> extends Replica<Outcome> {
   readonly machine: DigestedMachine<Outcome>;
@@ -157,7 +152,7 @@ export interface Member<Outcome> extends Replica<Outcome> {
   serve(method: string, handler: RpcServer, options?: { readonly from: ServiceCallers }): void;
   /** Leader only. To that voter, or to the best one. Resolves when another node leads. */
   transferLeadership(to: NodeId | undefined): Promise<void>;
-  /** Leader only. Resolves when the node is out of the group. */
+  /** Leader only. Resolves when the node is out of the group. `requireStill` is asked in the turn of each proposal. */
   removeMember(node: NodeId, requireStill?: RequireStill): Promise<void>;
   /**
    * Leader only. False, and nothing is proposed, when `ifIndex` is given and is not the record's

@@ -156,18 +156,24 @@ export class FakePrimary implements PrimaryPort {
   readonly moves: unknown[] = [];
   moved: () => Moved = () => ({ epoch: 2, promises: ['dc3'], position: { epoch: 1, seq: 7 } });
 
-  async handOver(to: string): Promise<Moved> {
+  /** As it was given with the last move. */
+  requireAllowed: () => void = () => undefined;
+
+  async handOver(to: string, requireAllowed: () => void): Promise<Moved> {
+    this.requireAllowed = requireAllowed;
     this.moves.push({ handOver: to });
     return this.moved();
   }
-  async elect(): Promise<Moved> {
+  async elect(requireAllowed: () => void): Promise<Moved> {
+    this.requireAllowed = requireAllowed;
     this.moves.push('elect');
     return this.moved();
   }
   nextEpoch(): number {
     return 2;
   }
-  async force(epoch: number): Promise<Moved> {
+  async force(epoch: number, requireAllowed: () => void): Promise<Moved> {
+    this.requireAllowed = requireAllowed;
     this.moves.push({ force: epoch });
     return this.moved();
   }

@@ -1,5 +1,6 @@
 // How the primary hands over: its successor has everything, and it takes no writes until that one has begun.
 
+import type { RequireStill } from '../../base/require-still.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { RpcError } from '../../transport/calls/rpc-error.ts';
 import { type AskLeaderOptions, askLeader } from './ask-leader.ts';
@@ -23,6 +24,8 @@ export interface HandOverDeps extends AskLeaderOptions {
   /** How far a datacenter that follows this one has acknowledged; undefined: it is not heard. */
   readonly ackedSeqOf: (datacenter: string) => number | undefined;
   readonly timing: Pick<PromotionTiming, 'catchUpMs' | 'restMs' | 'takeMs'>;
+  /** Of whoever asks for it; asked when everything else is done. */
+  readonly requireStill: RequireStill | undefined;
 }
 
 const POLL_MS = 20;
@@ -30,7 +33,7 @@ const POLL_MS = 20;
 /**
  * On the primary's leader: that datacenter is primary after it, nothing is lost, and nobody is left without
  * what it writes. Gives the epoch. Where one was promised to that datacenter already, and nobody began it, the
- * same is tried anew with the next. Rejects with PromotionRefusal.
+ * same is tried anew with the next. Rejects with PromotionRefusal, and with what `requireStill` throws.
  */
 export async function handOver(deps: HandOverDeps, to: string): Promise<number> {
   const { datacenter, port, timing } = deps;
@@ -56,6 +59,7 @@ export async function handOver(deps: HandOverDeps, to: string): Promise<number> 
     // As it has been heard by now.
     const passesOver = deps.passesOver();
     if (passesOver !== undefined) throw refused(passesOver);
+    deps.requireStill?.();
     const answer = await askLeader(deps, {
       datacenter: to,
       method: PROMOTION_METHOD.take,

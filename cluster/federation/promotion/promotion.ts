@@ -5,6 +5,7 @@
 // asks whom.
 
 import { messageOf } from '../../base/message-of.ts';
+import type { RequireStill } from '../../base/require-still.ts';
 import { RpcRefusal } from '../../transport/calls/rpc-error.ts';
 import type { RpcRequest, RpcServer } from '../../transport/transport.ts';
 import { isSameCursor, positionText } from '../global-log.ts';
@@ -99,10 +100,11 @@ export class Promotion {
 
   /**
    * Makes this datacenter primary by a majority of all; a primary whom a promise to another one has outrun begins
-   * the next epoch. On its leader. Rejects with PromotionRefusal.
+   * the next epoch. On its leader. Rejects with PromotionRefusal, and with what `requireStill` throws before anybody
+   * gives anything up.
    */
-  elect(): Promise<Promoted> {
-    return this.#asWished(() => this.#stand({ kind: 'elected' }));
+  elect(requireStill?: RequireStill): Promise<Promoted> {
+    return this.#asWished(() => this.#stand({ kind: 'elected', requireStill }));
   }
 
   /**
@@ -127,10 +129,10 @@ export class Promotion {
   /**
    * Makes this datacenter primary without a majority: what the others have and it has not is lost. `next`
    * must be `nextEpoch`, so that nobody does it twice; the epoch that begins is behind it, and of this move alone.
-   * On its leader. Rejects with PromotionRefusal.
+   * On its leader. Rejects as `elect`.
    */
-  force(next: number): Promise<Promoted> {
-    return this.#asWished(() => this.#stand({ kind: 'forced', next }));
+  force(next: number, requireStill?: RequireStill): Promise<Promoted> {
+    return this.#asWished(() => this.#stand({ kind: 'forced', next, requireStill }));
   }
 
   /** Behind a start it may not know yet where somebody is who has more. */
@@ -146,9 +148,10 @@ export class Promotion {
     return promoted;
   }
 
-  /** As `handOver` in hand-over.ts. On the primary's leader. Rejects with PromotionRefusal. */
-  handOver(to: string): Promise<number> {
-    return this.#asWished(() => handOver({ ...this.#options, timing: this.#timing }, to));
+  /** As `handOver` in hand-over.ts. On the primary's leader. Rejects as `elect`. */
+  handOver(to: string, requireStill?: RequireStill): Promise<number> {
+    const deps = { ...this.#options, timing: this.#timing, requireStill };
+    return this.#asWished(() => handOver(deps, to));
   }
 
   async #onTake({ from, payload }: RpcRequest): Promise<Uint8Array> {

@@ -1,6 +1,7 @@
 // What a member does while it leads, beside leading: it takes others on record, lets them in and out,
 // and carries out what autopilot finds due. Every change goes through one line, so none overlaps another.
 
+import type { RequireStill } from '../../base/require-still.ts';
 import { unreachable } from '../../base/unreachable.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -16,7 +17,7 @@ import {
 import { GroupRefusal } from '../../replica/group-refusal.ts';
 import type { GroupReplica } from '../../replica/group-replica.ts';
 import { RpcRefusal } from '../../transport/calls/rpc-error.ts';
-import type { AutopilotState, MemberView, RequireStill } from '../group-member.ts';
+import type { AutopilotState, MemberView } from '../group-member.ts';
 import type { MemberLimits, MemberTiming } from '../member-timing.ts';
 import { type Asking, admissionOf, type KnownOf, selfRecordChange } from './admission.ts';
 import { Autopilot, type Observation } from './autopilot.ts';

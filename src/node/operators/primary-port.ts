@@ -24,12 +24,12 @@ export function primaryPortOf({
   lostReign,
 }: PrimaryPortDeps): PrimaryPort {
   return {
-    handOver: (to) =>
+    handOver: (to, requireAllowed) =>
       told(async () => {
-        const epoch = await promotion.handOver(to);
+        const epoch = await promotion.handOver(to, requireAllowed);
         return { epoch, promises: [datacenter], position: position() };
       }),
-    elect: () => told(async () => movedBy(await promotion.elect())),
+    elect: (requireAllowed) => told(async () => movedBy(await promotion.elect(requireAllowed))),
     nextEpoch() {
       try {
         return promotion.nextEpoch();
@@ -37,7 +37,8 @@ export function primaryPortOf({
         throw saidOf(cause);
       }
     },
-    force: (next) => told(async () => movedBy(await promotion.force(next))),
+    force: (next, requireAllowed) =>
+      told(async () => movedBy(await promotion.force(next, requireAllowed))),
     closedBecause,
     lostReign,
   };

@@ -102,7 +102,7 @@ export class MovingPrimary {
     requireWholeWish(wish);
     this.#requireElectable(target);
     const place = mode === 'hand-over' ? federation.primary().datacenter : target;
-    if (place === settings.datacenter) return await this.#moveHere(target, wish);
+    if (place === settings.datacenter) return await this.#moveHere(target, wish, asker);
     if (from !== undefined) {
       const text = `nothing was changed: ${from} asks ${settings.datacenter}, and this is for ${place} to do by now`;
       throw new AclError('unavailable', text);
@@ -222,7 +222,11 @@ export class MovingPrimary {
     return new AclError(cause.code, `${says}: ${cause.message}`, { cause });
   }
 
-  async #moveHere(target: string, { mode, epoch = 0 }: MoveWish): Promise<ShownMove> {
+  async #moveHere(
+    target: string,
+    { mode, epoch = 0 }: MoveWish,
+    { requireAllowed }: Asker,
+  ): Promise<ShownMove> {
     const { federation, settings } = this.#deps;
     // A primary that a promise to another one has outrun may have to be elected again, or forced.
     const isClosed = this.#deps.primary.closedBecause() !== undefined;
@@ -231,7 +235,7 @@ export class MovingPrimary {
       throw invalid(`${target} is the primary already`);
     }
     const { head } = federation.status();
-    const { position, ...moved } = await this.#moved(target, { mode, epoch });
+    const { position, ...moved } = await this.#moved(target, { mode, epoch, requireAllowed });
     return {
       ...{ ...moved, datacenter: target, position },
       head: head.seq > position.seq ? head : position,
@@ -240,18 +244,25 @@ export class MovingPrimary {
 
   async #moved(
     target: string,
-    { mode, epoch }: { readonly mode: MoveWish['mode']; readonly epoch: number },
+    {
+      mode,
+      epoch,
+      requireAllowed,
+    }: Pick<Asker, 'requireAllowed'> & {
+      readonly mode: MoveWish['mode'];
+      readonly epoch: number;
+    },
   ): Promise<Moved> {
     const { primary } = this.#deps;
     switch (mode) {
       case 'hand-over':
-        return await primary.handOver(target);
+        return await primary.handOver(target, requireAllowed);
       case 'election':
-        return await primary.elect();
+        return await primary.elect(requireAllowed);
       case 'forced': {
         const next = primary.nextEpoch();
         if (epoch !== next) throw invalid(`The next epoch is ${next}, not ${epoch}`);
-        return await primary.force(epoch);
+        return await primary.force(epoch, requireAllowed);
       }
       default:
         return unreachable(mode);

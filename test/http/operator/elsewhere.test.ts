@@ -6,7 +6,7 @@ import { type SecretId, secretIdOf } from '../../../src/acl/ids.ts';
 import { AUTOPILOT_DEFAULTS } from '../../../src/api/bodies/autopilot-settings.ts';
 import { LeaderAway } from '../../../src/service/remote.ts';
 import type { Change } from '../../../src/state/commands/commands.ts';
-import { CALL, refusalOf } from '../../service/harness.ts';
+import { CALL, newPolicy, newToken, refusalOf } from '../../service/harness.ts';
 import {
   IDS,
   type OperatorServer,
@@ -259,6 +259,29 @@ t.test('primary: one that takes no writes, because it is outrun, can be forced',
   const { status, text } = await force();
   t.equal(status, 200, text);
   t.same(server.primary.moves, [{ force: 2 }]);
+});
+
+t.test('primary: whoever loses the right while it is moved may not move it', async (t) => {
+  const { operator, harness, primary } = await primaryServer();
+  const given = { datacenter: 'dc1', epoch: undefined, acceptsLoss: false, from: undefined };
+  for (const [name, wish] of [
+    ['hand-over', { ...given, datacenter: 'dc2' }],
+    ['election', given],
+    ['forced', { ...given, epoch: 2, acceptsLoss: true }],
+  ] as const) {
+    const policies = [{ id: await newPolicy(harness, name, 'operator = "write"') }];
+    const { accessorId, secretId: secret } = await newToken(harness, { policies });
+    if (name === 'forced') primary.closed = new AclError('unavailable', 'dc2 has begun epoch 2');
+    await operator.run('primary-move', { ...wish, mode: name }, { ...CALL, secret });
+    primary.closed = undefined;
+    t.doesNotThrow(() => primary.requireAllowed());
+    const { proposals } = harness;
+    const taken = harness.run('token.update', { accessorId, draft: {} });
+    while (harness.proposals === proposals) await Promise.resolve();
+    t.throws(() => primary.requireAllowed(), { code: 'unavailable' });
+    await taken;
+    t.throws(() => primary.requireAllowed(), { code: 'permission-denied' }, name);
+  }
 });
 
 t.test('primary: one that has promised to another says so, and what to do', async (t) => {

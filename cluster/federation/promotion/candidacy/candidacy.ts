@@ -97,7 +97,7 @@ export class Candidacy {
     return Math.max(requireLeading(port).maxEpoch, heardEpoch(), this.#poll.knownEpoch) + 1;
   }
 
-  /** Resolves when this datacenter is primary. Rejects with PromotionRefusal. */
+  /** Resolves when this datacenter is primary. Rejects with PromotionRefusal, and with what the wish requires. */
   async run(wish: Wish): Promise<Promoted> {
     if (wish.kind !== 'renewed') return await this.#run(wish);
     return await this.#run({ ...wish, after: Math.max(wish.after, this.nextEpoch() - 1) });
@@ -145,6 +145,7 @@ export class Candidacy {
   async #become(wish: Wish, state: PromotionState): Promise<Promoted> {
     const { epoch, fork } = await this.#epochFor(wish, state);
     if (wish.kind === 'renewed') this.#requireOwn(epoch, wish.after);
+    if (wish.kind === 'elected' || wish.kind === 'forced') wish.requireStill?.();
     if (fork === undefined) {
       const own = await this.#promiseSelf(epoch);
       return await changing(() => this.#begin(wish, epoch, own));

@@ -1,9 +1,10 @@
 // A primary that gives up for a successor, and what becomes of it where that fails.
 
 import t from 'tap';
+import type { RequireStill } from '../../../../cluster/base/require-still.ts';
 import { successorOf } from '../../../../cluster/federation/promotion/promotion-port.ts';
 import type { PromotionWorld } from '../promotion-model.ts';
-import { refusalOf, threeDatacenters } from './elections.ts';
+import { refusalOf, type Three, threeDatacenters } from './elections.ts';
 
 t.test('hand-over: the successor has everything before the primary gives up', async (test) => {
   const { world, one, two, three } = threeDatacenters();
@@ -256,3 +257,38 @@ function setImmediateLoop(world: PromotionWorld, step: () => void): { stop: () =
     },
   };
 }
+
+t.test(
+  'moves: whoever may not move the primary any more has nobody give anything up',
+  async (test) => {
+    const lost = new Error('the right is gone');
+    for (const [mode, mover] of [
+      [
+        'handed over',
+        (all: Three, still: RequireStill) => all.one.promotion.handOver('dc2', still),
+      ],
+      ['elected', (all: Three, still: RequireStill) => all.two.promotion.elect(still)],
+      ['forced', (all: Three, still: RequireStill) => all.two.promotion.force(2, still)],
+    ] as const) {
+      const all = threeDatacenters();
+      const { world, one, two, three } = all;
+      three.follow(one, 10);
+      let sealed = -1;
+      const still = (): void => {
+        sealed = one.sealCount;
+        throw lost;
+      };
+      const following = setImmediateLoop(world, () => void two.follow(one, 1));
+      test.equal(await refusalOf(world, mover(all, still)), `${lost}`, mode);
+      following.stop();
+      test.same(
+        [one, two, three].map(({ maxEpoch }) => maxEpoch),
+        [1, 1, 1],
+        mode,
+      );
+      test.equal(sealed, mode === 'handed over' ? 1 : 0, 'asked when all else is done');
+      test.same([one.isPrimary, one.sealCount], [true, 0], 'it takes writes again');
+      test.ok(one.write('it goes on') !== undefined);
+    }
+  },
+);
