@@ -12,6 +12,7 @@ import {
   type GroupPlan,
   leaderOf,
   portsOf,
+  type Server,
   startChain,
   startServer,
   startServers,
@@ -44,7 +45,7 @@ interface Figures {
 export async function benchGroup(options: GroupBenchOptions): Promise<void> {
   const load = await measureLoad(options);
   const stops = await measureStops(options);
-  const snapshot = await measureSnapshot(options);
+  const joins = await measureJoins(options);
   process.stdout.write(
     table(
       ['', 'clients', 'per s', 'p50 ms', 'p99 ms', 'of the chain'],
@@ -70,13 +71,14 @@ export async function benchGroup(options: GroupBenchOptions): Promise<void> {
       ]),
     )}`,
   );
-  const { before, during, joinedInMs } = snapshot;
+  const left = leftBy(joins);
   process.stdout.write(
-    `\na server joins by a snapshot of ${SNAPSHOT_TOKENS} tokens in ${shown(joinedInMs)} ms; ` +
-      `writes/s ${shown(before)} before, ${shown(during)} meanwhile (${(during / before).toFixed(2)})\n`,
+    `\na server joins by a snapshot of ${SNAPSHOT_TOKENS} tokens and more in ${shown(median(joins.joinedInMs))} ms; ` +
+      `writes/s ${shown(median(joins.alone))} without, ${shown(median(joins.during))} meanwhile ` +
+      `(${median(left).toFixed(2)} of those before and behind; each: ${left.map((each) => each.toFixed(2)).join(', ')})\n`,
   );
   const machine = { node: process.version, cores: cpus().length, ...options };
-  process.stdout.write(`\n${JSON.stringify({ machine, load, stops, snapshot })}\n`);
+  process.stdout.write(`\n${JSON.stringify({ machine, load, stops, joins })}\n`);
 }
 
 // Load
@@ -232,41 +234,73 @@ async function stopLeader(
 
 // Snapshot
 
-async function measureSnapshot(
-  options: GroupBenchOptions,
-): Promise<{ readonly before: number; readonly during: number; readonly joinedInMs: number }> {
+interface Joins {
+  /** Writes a second before each server joins, and behind the last one. */
+  readonly alone: readonly number[];
+  /** While each of them is sent its snapshot. */
+  readonly during: readonly number[];
+  readonly joinedInMs: readonly number[];
+}
+
+/** One server after the other joins, and is removed again. */
+async function measureJoins(options: GroupBenchOptions): Promise<Joins> {
   const servers = await startServers(options, 'snapshot');
   try {
     const leader = await leaderOf(servers);
-    const ports = [leader.child.port];
-    const load = (durationMs: number, clients: number): Promise<number> =>
+    const { port } = leader.child;
+    const writes = (durationMs: number, clients: number): Promise<number> =>
       runLoad({
         host: '127.0.0.1',
-        ports,
+        ports: [port],
         connections: clients,
         warmUpMs: 0,
         durationMs,
         expectedStatus: 200,
         request: createRequest,
       }).then(({ requestsPerSecond }) => requestsPerSecond);
-    for (let made = 0; made < SNAPSHOT_TOKENS; ) made += 2 * (await load(2_000, 64));
-    const before = await load(options.secondsEach * 1_000, 16);
-    const startedAt = performance.now();
-    const joining = startServer(options, 'snapshot', {
-      name: 'joiner',
-      clusterPort: await freePort(),
-      join: servers.map(({ clusterPort }) => clusterPort),
-      expect: 1,
-    });
-    // Starting a process takes its share of the machine, and is no sending of a snapshot.
-    const joiner = await joining;
-    servers.push(joiner);
-    const joined = answering(joiner.child.port, '/readyz').then(
-      () => performance.now() - startedAt,
-    );
-    const during = await load(options.secondsEach * 1_000, 16);
-    return { before, during, joinedInMs: await joined };
+    const measured = (): Promise<number> => writes(options.secondsEach * 1_000, 16);
+    for (let made = 0; made < SNAPSHOT_TOKENS; ) made += 2 * (await writes(2_000, 64));
+    const alone = [await measured()];
+    const during: number[] = [];
+    const joinedInMs: number[] = [];
+    for (let round = 0; round < options.rounds; round += 1) {
+      const startedAt = performance.now();
+      // Starting a process takes its share of the machine, and is no sending of a snapshot.
+      const joiner = await startServer(options, 'snapshot', {
+        name: `joiner-${round + 1}`,
+        clusterPort: await freePort(),
+        join: servers.map(({ clusterPort }) => clusterPort),
+        expect: 1,
+      });
+      servers.push(joiner);
+      const joined = answering(joiner.child.port, '/readyz').then(
+        () => performance.now() - startedAt,
+      );
+      during.push(await measured());
+      joinedInMs.push(await joined);
+      await removeServer(port, joiner);
+      servers.pop();
+      alone.push(await measured());
+    }
+    return { alone, during, joinedInMs };
   } finally {
     await stopAll(servers);
   }
+}
+
+/** Of the writes before and behind each join: how many were left meanwhile. */
+function leftBy({ alone, during }: Joins): readonly number[] {
+  return during.map((writes, round) => (2 * writes) / (alone[round]! + alone[round + 1]!));
+}
+
+async function removeServer(leaderPort: number, server: Server): Promise<void> {
+  const at = `http://127.0.0.1:${leaderPort}/v1/operator/raft/peer`;
+  const answer = await fetch(`${at}?address=127.0.0.1:${server.clusterPort}`, {
+    method: 'DELETE',
+    headers: { 'X-Service-Token': MANAGEMENT_SECRET },
+  });
+  if (answer.status !== 200) {
+    throw new Error(`${server.name} is not removed: ${answer.status} ${await answer.text()}`);
+  }
+  await stopAll([server]);
 }
