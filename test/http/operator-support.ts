@@ -239,6 +239,7 @@ export async function operatorServer(options: OperatorServerOptions = {}): Promi
     readBarrier: () => server.readBarrier(),
     leaderContact: () => server.contact,
     notOpenBecause: () => server.closedReason,
+    opens: async (limitMs) => clock.advance(limitMs),
     remote: {
       ...deps.remote,
       leaderChanged: async (limitMs) => clock.advance(limitMs),

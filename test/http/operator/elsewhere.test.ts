@@ -186,6 +186,23 @@ t.test('a server that does not lead does nothing that others ask of the leader',
   t.same([server.group.acts, server.archives.events], [[], []]);
 });
 
+t.test('a follower: asks for a leader as long as is set, and no longer', async (t) => {
+  for (const leaderWaitMs of [5_000, 250]) {
+    const server = await operatorServer({ service: { leaderWaitMs } });
+    server.contact = { isLeader: false, knownLeader: false, lastContactMs: 5 };
+    const { operator, harness } = server;
+    const beganMs = harness.clock.monotonicMs();
+    const told = await refusalOf(operator.run('raft-transfer-leader', { id: undefined }, CALL));
+    t.match(told, /^unavailable: No cluster leader/);
+    t.equal(harness.clock.monotonicMs() - beganMs, leaderWaitMs);
+    t.equal(server.forwarded.length, 1 + Math.ceil(leaderWaitMs / 100), 'ten times a second');
+    const opening = harness.clock.monotonicMs();
+    server.closedReason = 'it waits for others';
+    await refusalOf(operator.run('raft-transfer-leader', { id: undefined }, CALL));
+    t.equal(harness.clock.monotonicMs() - opening, leaderWaitMs, 'so it does until it is open');
+  }
+});
+
 t.test('another datacenter has nothing done to the group of this one', async (t) => {
   const { operator, group } = await operatorServer();
   for (const name of ['raft-transfer-leader', 'autopilot-configuration'] as const)
