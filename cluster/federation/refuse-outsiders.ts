@@ -47,6 +47,17 @@ export function refusingOutsiders(
 }
 
 /**
+ * Whoever reads of a log that it is removed in is given nothing of it, also where others follow it in a later reign: it
+ * may have lost that, with its disks. Throws RpcRefusal.
+ */
+export function requireListed(
+  { datacenter }: Pick<Identity, 'datacenter'>,
+  { removed }: { readonly removed: readonly string[] },
+): void {
+  if (removed.includes(datacenter)) throw new RpcRefusal(REMOVED_REFUSAL, removedText(datacenter));
+}
+
+/**
  * Why a server of another datacenter is none of this federation; undefined where nothing speaks against it. One
  * that belonged to no cluster yet when it made the connection makes another one when it does.
  */

@@ -75,7 +75,7 @@ async function oneRound(secondsEach: number): Promise<Round> {
     voters: ['dc1', 'dc2'],
     witnesses: [],
     joining: [],
-    hasRemoved: false,
+    removed: [],
   };
   const parts = { clock: systemClock, random: systemRandom, logger, standing: () => standing };
   const feed = new FeedServer({ ...parts, datacenter: 'dc1', source: log, onNewerEpoch: silent });

@@ -11,7 +11,7 @@ import { RpcRefusal } from '../../transport/calls/rpc-error.ts';
 import type { RpcCaller, RpcRequest, RpcServer } from '../../transport/transport.ts';
 import type { EntrySource } from '../entry-source.ts';
 import { positionText } from '../global-log.ts';
-import { otherClusterText } from '../refuse-outsiders.ts';
+import { otherClusterText, requireListed } from '../refuse-outsiders.ts';
 import { type AckLevel, type AckResult, AckWaiters, type AckWish } from './ack-waiters.ts';
 import { type AheadFollower, AheadFollowers, type ToldPlace } from './ahead-followers.ts';
 import {
@@ -48,8 +48,8 @@ export type FeedStanding =
       readonly witnesses: readonly string[];
       /** Others that have a part in the federation, and are not listed yet. */
       readonly joining: readonly string[];
-      /** Whether an operator has removed others. */
-      readonly hasRemoved: boolean;
+      /** Those that an operator has removed. */
+      readonly removed: readonly string[];
     }
   /** Another one does: at these addresses, as far as is known. */
   | {
@@ -249,6 +249,7 @@ export class FeedServer {
       this.#noteAhead(from, hello, epoch);
       return this.#yieldTo(newest, from);
     }
+    requireListed(from, standing);
     this.#requireLevel(hello, from, standing.level);
     const follower = this.#admit(from, hello);
     this.#noteAhead(from, hello, epoch);
@@ -446,6 +447,7 @@ export class FeedServer {
     const { head, restoredSeq } = source;
     const acknowledged = {
       ...standing,
+      hasRemoved: standing.removed.length > 0,
       ...{ datacenter, headSeq: head.seq, restoredSeq },
       ackedSeqOf: (each: string) => this.#followers.get(each)?.acked?.seq,
     };

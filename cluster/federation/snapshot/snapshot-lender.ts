@@ -8,9 +8,10 @@ import type { Logger } from '../../platform/logger.ts';
 import type { Random } from '../../platform/random.ts';
 import { sha256 } from '../../platform/sha256.ts';
 import { RpcRefusal } from '../../transport/calls/rpc-error.ts';
-import type { RpcRequest, RpcServer } from '../../transport/transport.ts';
+import type { RpcCaller, RpcRequest, RpcServer } from '../../transport/transport.ts';
 import type { FeedStanding } from '../feed/feed-server.ts';
 import { type GlobalCursor, positionText } from '../global-log.ts';
+import { requireListed } from '../refuse-outsiders.ts';
 import { PIECES_AHEAD } from './borrow-snapshot.ts';
 import {
   type ChunkWish,
@@ -116,7 +117,7 @@ export class SnapshotLender {
   #onOpen({ from, payload }: RpcRequest): Promise<Uint8Array> {
     const askedBy = decodeOpen(payload);
     return this.#opening.run(async () => {
-      this.#requirePrimary(askedBy);
+      this.#requirePrimary(askedBy, from);
       for (const loan of [...this.#loans.values()]) {
         if (loan.datacenter === from.datacenter)
           await this.#end(loan, 'a newer one takes its place');
@@ -127,7 +128,7 @@ export class SnapshotLender {
       }
       const snapshot = await this.#options.open();
       try {
-        const { federationId, epoch } = this.#requirePrimary(askedBy);
+        const { federationId, epoch } = this.#requirePrimary(askedBy, from);
         const { snapshotId } = this.#lend(from.datacenter, snapshot);
         return encodeOffer({ snapshotId, federationId, epoch, cursor: snapshot.cursor });
       } catch (error) {
@@ -211,11 +212,15 @@ export class SnapshotLender {
     });
   }
 
-  #requirePrimary(askedBy: string): Extract<FeedStanding, { readonly kind: 'primary' }> {
+  #requirePrimary(
+    askedBy: string,
+    from: RpcCaller,
+  ): Extract<FeedStanding, { readonly kind: 'primary' }> {
     const standing = this.#options.standing();
     if (standing.kind === 'elsewhere') {
       throw new RpcRefusal(SNAPSHOT_REFUSAL.elsewhere, standing.says);
     }
+    requireListed(from, standing);
     const areKnown = askedBy !== '' && standing.federationId !== '';
     if (!areKnown || askedBy === standing.federationId) return standing;
     const says = `the snapshots here are of federation ${standing.federationId}, not of ${askedBy}`;

@@ -98,7 +98,7 @@ export function feedStandingOf(own: OwnStanding): FeedStanding {
   const voters = voting.map(({ name }) => name);
   const witnesses = voting.filter(({ isWitness }) => isWitness).map(({ name }) => name);
   const joining = datacenters.filter((each) => !voters.includes(each));
-  const hasRemoved = removedOf(replication).length > 0;
-  const counting = { epochStartSeq: startSeq, voters, witnesses, joining, hasRemoved };
+  const removed = removedOf(replication);
+  const counting = { epochStartSeq: startSeq, voters, witnesses, joining, removed };
   return { kind: 'primary', federationId, epoch, level, ...counting };
 }

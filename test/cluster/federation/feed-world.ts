@@ -235,7 +235,7 @@ export function primaryStanding(
     voters: ['dc1', 'dc2', 'dc3'],
     witnesses: [],
     joining: [],
-    hasRemoved: false,
+    removed: [],
     ...given,
   };
 }

@@ -8,7 +8,7 @@ import {
   type HelloAnswer,
 } from '../../../../cluster/federation/feed/feed-frames.ts';
 import { refusingOutsiders } from '../../../../cluster/federation/refuse-outsiders.ts';
-import { FEDERATION, type PrimaryNode, twoDatacenters } from '../feed-world.ts';
+import { FEDERATION, type PrimaryNode, primaryStanding, twoDatacenters } from '../feed-world.ts';
 import { HELLO, refusalOf, say } from './cases.ts';
 
 t.test('feed: nothing is taken of whoever answers for another federation', async (test) => {
@@ -80,6 +80,21 @@ t.test('feed: a datacenter that was removed stands still, and says why', async (
   removed.clear();
   await world.until('it is back', () => secondary.state.cursor?.seq === 2);
   test.equal(secondary.subscriber.state().kind, 'tail');
+});
+
+t.test('feed: whom the log has removed it is not given to, whoever follows it', async (test) => {
+  const { primary } = await twoDatacenters();
+  primary.become(primaryStanding({ removed: ['dc2'] }));
+  const refusal = /^federation.removed: an operator has removed datacenter dc2 /;
+  for (const cursor of [undefined, HELLO.cursor]) {
+    test.match(await refusalOf(say(primary, { ...HELLO, cursor })), refusal);
+  }
+  test.same(primary.feed.followers(), [], 'nor is it waited for');
+  const later = await say(primary, { ...HELLO, maxEpoch: 4 });
+  test.same(later, { kind: 'fenced', epoch: 4 }, 'what it knows of a later reign counts');
+  test.equal((await say(primary, HELLO, 'dc3')).kind, 'tail');
+  primary.become(primaryStanding());
+  test.equal((await say(primary, HELLO)).kind, 'tail', 'it was allowed');
 });
 
 t.test(
