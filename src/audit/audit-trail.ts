@@ -57,8 +57,17 @@ const REFUSED: AuditRecord = { event: 'answered', outcome: 'refused' };
 
 interface Waiting {
   readonly sinceMs: number;
-  readonly fields: Readonly<Record<string, unknown>>;
+  readonly fields: Fields;
   readonly settle: ((failure: unknown) => void) | undefined;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A record that a call wrote, or perhaps did not. */
+interface Tried {
+  readonly link: string;
+  /** Undefined for those that begin a file or a run of the server. */
+  readonly waiting: Waiting | undefined;
 }
 
 export interface AuditFigures {
@@ -72,9 +81,10 @@ export class AuditTrail {
   readonly #options: AuditTrailOptions;
   readonly #repeats = new Repeats<AuditRecord>();
   readonly #waiting: Waiting[] = [];
+  /** Of the last record that is known to be written. */
   #link = FIRST_LINK;
-  /** What the last call wrote, or perhaps did not, and the link of each. */
-  #tried: readonly { readonly link: string; readonly waiting: Waiting }[] = [];
+  /** Those of the last call, behind that one. */
+  #tried: readonly Tried[] = [];
   #isOpen = false;
   #writing: Promise<void> | undefined;
   #isRetryDue = false;
@@ -177,7 +187,7 @@ export class AuditTrail {
     this.#start();
   }
 
-  #fieldsOf({ event, ...rest }: AuditRecord): Readonly<Record<string, unknown>> {
+  #fieldsOf({ event, ...rest }: AuditRecord): Fields {
     const { clock, node, datacenter } = this.#options;
     const time = new Date(clock.wallMs()).toISOString();
     return { v: 1, time, event, node, at: datacenter, ...rest };
@@ -211,21 +221,27 @@ export class AuditTrail {
 
   async #open(): Promise<void> {
     const { file, logger } = this.#options;
-    const { link = await this.#linkBefore(), isTorn, separator } = endOf(await file.open());
-    this.#link = link;
-    this.#wasWritten(link);
-    const untold = this.#untold;
-    const begun = {
-      event: 'begun',
-      ...(isTorn ? { torn: true as const } : {}),
-      ...(untold > 0 ? { lost: untold } : {}),
-      previous: link,
-    } as const;
-    await this.#append([this.#fieldsOf(begun)], separator);
-    this.#untold -= untold;
+    const { link: found, isTorn, separator } = endOf(await file.open());
+    this.#wasWritten(found);
+    this.#link = await this.#linkBehind(found);
+    const torn = isTorn ? ({ torn: true } as const) : {};
+    const begun = this.#fieldsOf({ event: 'begun', ...torn, previous: this.#link });
+    await this.#append([{ fields: begun, waiting: undefined }], separator);
     if (this.#complainAtMs > 0) logger.info({}, 'the audit log is written again');
     this.#complainAtMs = 0;
     this.#isOpen = true;
+  }
+
+  /**
+   * What the next record is linked with, in a file whose last record has the link `found`. Where this server has
+   * written another one last, somebody has taken records out, or put another file in its place: it goes on behind its
+   * own, so that a check shows that.
+   */
+  async #linkBehind(found: string | undefined): Promise<string> {
+    if (found === undefined) return await this.#linkBefore();
+    if (found === this.#link || this.#link === FIRST_LINK) return found;
+    this.#options.logger.error({}, 'the audit log does not end with what was written last');
+    return this.#link;
   }
 
   /** Of a file without a record: a server may have ended when it had put one aside, and not begun the next one. */
@@ -240,16 +256,7 @@ export class AuditTrail {
     const { file, clock, rotateBytes } = this.#options;
     const isFull = file.sizeBytes >= rotateBytes && clock.monotonicMs() >= this.#rotateAtMs;
     if (isFull) await this.#rotate();
-    const lost = this.#untold;
-    const links = await this.#append(
-      batch.map(({ fields }, place) => (place === 0 && lost > 0 ? { ...fields, lost } : fields)),
-      '',
-      (all) => {
-        this.#tried = batch.map((waiting, place) => ({ waiting, link: all[place] as string }));
-        this.#perhapsTold = lost;
-      },
-    );
-    this.#wasWritten(links.at(-1));
+    await this.#append(batch.map((waiting) => ({ fields: waiting.fields, waiting })));
   }
 
   /** Where it cannot be put aside, the file grows on: what is recorded is worth more than its size. */
@@ -263,27 +270,30 @@ export class AuditTrail {
       await this.#open();
       return;
     }
-    await this.#append([this.#fieldsOf({ event: 'continued', previous: this.#link })]);
+    const continued = this.#fieldsOf({ event: 'continued', previous: this.#link });
+    await this.#append([{ fields: continued, waiting: undefined }]);
   }
 
-  /** Gives the link of each; `onTry` is told of them before it is known whether they will be there. */
+  /** The first of them says what was lost until now. */
   async #append(
-    all: readonly Readonly<Record<string, unknown>>[],
+    all: readonly { readonly fields: Fields; readonly waiting: Waiting | undefined }[],
     start = '',
-    onTry: (links: readonly string[]) => void = () => undefined,
-  ): Promise<readonly string[]> {
+  ): Promise<void> {
     const { file, isRequired } = this.#options;
-    const links: string[] = [];
+    const lost = this.#untold;
+    const tried: Tried[] = [];
     let text = start;
-    for (const fields of all) {
-      const { line, link } = linked(links.at(-1) ?? this.#link, fields);
+    for (const { fields, waiting } of all) {
+      const isFirst = tried.length === 0;
+      const said = isFirst && lost > 0 ? { ...fields, lost } : fields;
+      const { line, link } = linked(tried.at(-1)?.link ?? this.#link, said);
       text += `${line}\n`;
-      links.push(link);
+      tried.push({ link, waiting });
     }
-    onTry(links);
+    this.#tried = tried;
+    this.#perhapsTold = lost;
     await file.append(text, isRequired);
-    this.#link = links.at(-1) ?? this.#link;
-    return links;
+    this.#wasWritten(tried.at(-1)?.link);
   }
 
   /** Of those that were tried, all up to the one with that link are there. */
@@ -292,11 +302,13 @@ export class AuditTrail {
     const there = new Set(this.#tried.slice(0, count).map(({ waiting }) => waiting));
     this.#tried = [];
     if (count === 0) return;
+    this.#link = link ?? this.#link;
     this.#untold -= this.#perhapsTold;
     const rest = this.#waiting.filter((each) => !there.has(each));
     this.#waiting.splice(0, this.#waiting.length, ...rest);
-    this.#written += count;
-    for (const { settle } of there) settle?.(undefined);
+    there.delete(undefined);
+    this.#written += there.size;
+    for (const waiting of there) waiting?.settle?.(undefined);
   }
 
   /** Those who wait are told; the others wait on for the next try, which finds out what came to be written. */

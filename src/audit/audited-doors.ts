@@ -103,10 +103,12 @@ export class AuditedDoors {
     { name, input, call, isGone }: Asked<Name>,
   ): Soon<Name> {
     const asker = this.#asker;
-    if (OPERATION_TABLE[name].kind === 'write' && !CHANGES_NOTHING.has(name)) {
+    const { kind, isOfOperators = false } = OPERATION_TABLE[name];
+    if (kind === 'write' && !CHANGES_NOTHING.has(name)) {
       const object = objectIn(asker, name, input);
-      const about = { ...requestOf(asker, name, call), object };
-      const subject = { asked: object, deleted: () => objectIn(asker, name, input, true) };
+      const wish = isOfOperators ? { input: inputIn(asker, input) } : {};
+      const about = { ...requestOf(asker, name, call), object, ...wish };
+      const subject = { asked: object, done: () => objectIn(asker, name, input, true) };
       const answer = async () => inner.answer(name, input, call, isGone);
       return this.#changed({ call, about, subject }, answer);
     }
@@ -218,7 +220,7 @@ export class AuditedDoors {
 
 type Failure = Pick<AuditRecord, 'outcome' | 'error'>;
 
-const NO_OBJECT: Subject = { asked: undefined, deleted: () => undefined };
+const NO_OBJECT: Subject = { asked: undefined, done: () => undefined };
 
 /** Who has no token, or one that this server does not know. */
 function isNobody(accessorId: string | undefined): boolean {

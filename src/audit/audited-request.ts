@@ -2,7 +2,13 @@
 // what this server knows to be a name or an id is repeated: people put secrets where ids belong.
 
 import { AclError, type AclErrorCode } from '../acl/error.ts';
-import { ANONYMOUS_SECRET, lookupBytes, type SecretId } from '../acl/ids.ts';
+import {
+  ANONYMOUS_SECRET,
+  DEFAULT_NAMESPACE,
+  lookupBytes,
+  type NamespaceName,
+  type SecretId,
+} from '../acl/ids.ts';
 import { isNamespaceName } from '../acl/values/names.ts';
 import type { Call } from '../service/call.ts';
 import { ALL_NAMESPACES } from '../service/rights/select-namespace.ts';
@@ -12,7 +18,10 @@ import type { StateView } from '../state/view.ts';
 import type { AuditObject, AuditRecord } from './audit-record.ts';
 
 export interface Asker {
-  readonly view: Pick<StateView, 'token' | 'tokenBySecret' | 'policy' | 'role' | 'bindingRule'>;
+  readonly view: Pick<
+    StateView,
+    'token' | 'tokenBySecret' | 'policy' | 'role' | 'bindingRule' | 'namespace' | 'authMethod'
+  >;
   /** Ids of the servers of this datacenter. */
   readonly servers: () => readonly string[];
 }
@@ -41,10 +50,13 @@ function namespaceOf(asker: Asker, call: Call): string | undefined {
   return named === ALL_NAMESPACES ? named : namespaceIn(asker, named);
 }
 
-/** What no namespace can be called is none, and may be anything. */
-function namespaceIn(asker: Asker, given: unknown): string | undefined {
-  const named = typeof given === 'string' ? nameOf(asker, given) : undefined;
-  return named !== undefined && isNamespaceName(named) ? named : undefined;
+/** What no namespace can be called is none, and may be anything. One that there is may have an id in its name. */
+function namespaceIn(asker: Asker, given: unknown): NamespaceName | undefined {
+  const text = typeof given === 'string' ? shortText(asker, given)?.trim() : undefined;
+  if (text === undefined || !isNamespaceName(text)) return undefined;
+  return asker.view.namespace(text) === undefined && nameOf(asker, text) === undefined
+    ? undefined
+    : text;
 }
 
 /** Whose token it is, as far as this server knows it by now. */
@@ -78,14 +90,27 @@ export function objectIn(
   const idOf = (value: unknown): string | undefined =>
     text(value) ?? (isOne && typeof value === 'string' ? value : undefined);
   const id = idOf(given.accessorId) ?? idOf(given.id);
-  const nameIn = (value: unknown): string | undefined => {
-    const found = text(value);
-    return found !== undefined && OBJECT_NAME.test(found) ? found : undefined;
-  };
-  const name = nameIn(given.name) ?? nameIn(given.authMethod) ?? nameIn(draft.name);
   const namespace = namespaceIn(asker, draft.namespace) ?? namespaceIn(asker, given.namespace);
+  const nameIn = (value: unknown): string | undefined =>
+    typeof value === 'string' ? objectNameIn(asker, value, { namespace, isOne }) : undefined;
+  const name = nameIn(given.name) ?? nameIn(given.authMethod) ?? nameIn(draft.name);
   if (id === undefined && name === undefined && namespace === undefined) return undefined;
   return { kind: kindOf(operation), id, name, namespace };
+}
+
+/** A name may have an id in it, as programs make them: it is one where something here is called so, or was. */
+function objectNameIn(
+  asker: Asker,
+  given: string,
+  where: { readonly namespace: NamespaceName | undefined; readonly isOne: boolean },
+): string | undefined {
+  const { view } = asker;
+  const { namespace = DEFAULT_NAMESPACE, isOne } = where;
+  const text = shortText(asker, given)?.trim();
+  if (text === undefined || !OBJECT_NAME.test(text)) return undefined;
+  const isKnown = (): boolean =>
+    view.namespace(text) !== undefined || view.authMethod(namespace, text) !== undefined;
+  return isOne || nameOf(asker, text) !== undefined || isKnown() ? text : undefined;
 }
 
 function kindOf(operation: string): string {
@@ -101,14 +126,14 @@ const KINDS: Readonly<Record<string, string>> = {
   oidc: 'auth-method',
 };
 
-/** What a change was about, before it was made and, where it was a deletion that was done, behind it. */
+/** What a change was about, before it was made and, where it was done, behind it. */
 export interface Subject {
   readonly asked: AuditObject | undefined;
-  readonly deleted: () => AuditObject | undefined;
+  readonly done: () => AuditObject | undefined;
 }
 
 /** What came of a change, from the answer. */
-export function answerOf(output: unknown, { asked, deleted }: Subject): Omit<AuditRecord, 'event'> {
+export function answerOf(output: unknown, { asked, done }: Subject): Omit<AuditRecord, 'event'> {
   if (typeof output !== 'object' || output === null || !('meta' in output)) {
     return { outcome: output === false ? 'nothing' : 'done' };
   }
@@ -119,16 +144,18 @@ export function answerOf(output: unknown, { asked, deleted }: Subject): Omit<Aud
   const place = { index: meta.index, position: `${epoch}.${seq}` };
   if (value === false) return { ...place, outcome: 'nothing' };
   if (typeof value !== 'object') {
-    return { ...place, object: asked?.id === undefined ? deleted() : asked, outcome: 'done' };
+    return { ...place, object: asked?.id === undefined ? done() : asked, outcome: 'done' };
   }
   const shown = shownOf(value);
-  const from = asked !== undefined && isOther(asked, shown.object) ? asked : undefined;
+  const isNamed = asked?.id !== undefined || asked?.name !== undefined;
+  const source = isNamed ? asked : done();
+  const from = source !== undefined && isOther(source, shown.object) ? source : undefined;
   return { ...place, ...shown, from, outcome: 'done' };
 }
 
 /** Such as the auth method of a login, or the token that was cloned. */
 function isOther({ kind, id }: AuditObject, made: AuditObject): boolean {
-  return kind !== made.kind || (id !== undefined && id !== made.id);
+  return kind !== made.kind || (id !== undefined && id.toLowerCase() !== made.id?.toLowerCase());
 }
 
 function shownOf(view: ObjectView): { readonly object: AuditObject; readonly hash?: string } {
@@ -183,12 +210,19 @@ function shortText({ view }: Asker, given: string | undefined): string | undefin
   return isSecret ? undefined : given;
 }
 
-/** What looks like an id, and may have something before or behind it: as copied, or as the rest of a path. */
+/**
+ * What looks like an id, and may have something before or behind it: as copied, or as the rest of a path. Each also as
+ * secrets are written: whoever reads one in other letters, or without hyphens, has it.
+ */
 function idsIn(text: string): readonly string[] {
-  return text.match(ID) ?? [];
+  return (text.match(ID) ?? []).flatMap((each) => {
+    const usual = each.toLowerCase().replaceAll('-', '').replace(DIGITS, '$1-$2-$3-$4-$5');
+    return [each, usual, usual.toUpperCase()];
+  });
 }
 
 const ID = /[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}/gi;
+const DIGITS = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/;
 
 /** Likewise, and no id that neither an object nor a server has. */
 function nameOf(asker: Asker, given: string | undefined): string | undefined {

@@ -23,6 +23,7 @@ export class AuditMismatch extends Error {
 
 interface Head {
   readonly event?: unknown;
+  readonly torn?: unknown;
   readonly previous?: unknown;
   readonly lost?: unknown;
 }
@@ -41,6 +42,14 @@ export class AuditChecker {
   #torn = 0;
   /** What is no whole record, until the next one says that the server knows of it. */
   #piece: Piece | undefined;
+  /** Likewise, at the end of an earlier file: of that the next one says nothing. */
+  #pieceBefore: Piece | undefined;
+
+  /** The lines behind this are of another file. */
+  beginFile(): void {
+    this.#pieceBefore ??= this.#piece;
+    this.#piece = undefined;
+  }
 
   /** One line, without its end, if it has one; `where` names it in what is thrown. Throws AuditMismatch. */
   line(text: string, where: string, isEnded = true): void {
@@ -49,12 +58,7 @@ export class AuditChecker {
       return;
     }
     const head = headOf(text);
-    if (this.#piece !== undefined) {
-      // It is linked with the last whole one: where a file ends with a piece, the next one does not say so.
-      if (head.event !== 'begun') throw this.#pieceAt(this.#piece);
-      this.#piece = undefined;
-      this.#torn += 1;
-    }
+    this.#endPieces(head, where);
     const previous = this.#link ?? this.#first(head, where);
     if (!fits(previous, text)) {
       throw new AuditMismatch(`${where}: it, or what stood before it, is not what was written`);
@@ -66,16 +70,33 @@ export class AuditChecker {
 
   /** Throws AuditMismatch where nothing was read, or the last line is a piece that somebody ended. */
   end(): AuditCheck {
-    if (this.#piece?.isUnfinished === false) throw this.#pieceAt(this.#piece);
+    const piece = this.#pieceBefore ?? this.#piece;
+    if (piece?.isUnfinished === false) throw this.#pieceAt(piece);
     if (this.#link === undefined) throw new AuditMismatch('there is no record');
     return {
       records: this.#records,
       lost: this.#lost,
       torn: this.#torn,
-      unfinished: Number(this.#piece !== undefined),
+      unfinished: Number(piece !== undefined),
       firstPrevious: this.#firstPrevious,
       lastLink: this.#link,
     };
+  }
+
+  /** No link holds a piece: it stands where the record behind it says so. */
+  #endPieces({ event, torn }: Head, where: string): void {
+    const piece = this.#pieceBefore ?? this.#piece;
+    const isTold = torn === true;
+    // Of what stood before the first record of all nothing is known.
+    if (this.#link !== undefined && isTold && this.#piece === undefined) {
+      throw new AuditMismatch(`${where}: the piece of a record that stood before it is missing`);
+    }
+    if (piece === undefined) return;
+    const isKnown = this.#piece === undefined || this.#link === undefined || isTold;
+    if (event !== 'begun' || !isKnown) throw this.#pieceAt(this.#piece ?? piece);
+    this.#piece = undefined;
+    this.#pieceBefore = undefined;
+    this.#torn += 1;
   }
 
   /** A file begins with a record that says what it is linked with. */

@@ -37,11 +37,15 @@ async function open(
 
 function checked(...texts: readonly string[]) {
   const checker = new AuditChecker();
-  for (const text of texts)
+  for (const text of texts) {
+    checker.beginFile();
     for (const [place, line] of text.split('\n').slice(0, -1).entries())
       checker.line(line, `line ${place + 1}`);
+  }
   return checker.end();
 }
+
+const textOf = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 
 const AT = { v: 1, time: '2026-01-01T00:01:00.000Z', node: 'n1', at: 'dc1' };
 const made = (operation: string) => ({ event: 'answered', operation, outcome: 'done' }) as const;
@@ -66,7 +70,7 @@ t.test(
     for (const operation of ['a', 'b', 'c', 'd']) trail.record(made(operation));
     await settle();
     const { lines } = file;
-    const text = (given: readonly string[]): string => given.map((line) => `${line}\n`).join('');
+    const text = textOf;
     const changed = lines.with(2, lines[2]!.replace('"b"', '"x"'));
     t.throws(() => checked(text(changed)), { message: /^line 3: / }, 'changed');
     t.throws(() => checked(text(lines.toSpliced(2, 1))), { message: /^line 3: / }, 'taken out');
@@ -144,6 +148,75 @@ t.test('audit: a server goes on where it ended, also in the middle of a record',
     t.match(checked(file.text), { records: 4, torn: torn === '' ? 0 : 1 }, JSON.stringify(torn));
   }
 });
+
+t.test('audit: a piece of a record is where the one behind it says so', async (t) => {
+  const first = await open();
+  first.trail.record(made('a'));
+  await first.trail.close();
+  const { file } = first;
+  file.text += '{"v":1,"time":"2026","operation":"b"';
+  for (let each = 0; each < 2; each += 1) await (await open({ file })).trail.close();
+  const [begun = '', a = '', piece = '', torn = '', next = ''] = file.lines;
+  const whole = { records: 4, torn: 1 };
+  t.match(checked(textOf([begun, a, piece, torn, next])), whole);
+  const missing = { message: 'line 3: the piece of a record that stood before it is missing' };
+  t.throws(() => checked(textOf([begun, a, torn, next])), missing, 'taken out');
+  t.throws(() => checked(textOf([begun, a]), textOf([torn, next])), { message: /^line 1: / });
+  t.throws(() => checked(textOf([begun, a, piece]), textOf([torn])), { message: /^line 1: / });
+  const added = [begun, a, piece, torn, '{"v":1,"operation":"c"}', next];
+  t.throws(() => checked(textOf(added)), { message: 'line 5: it is no whole record' }, 'added');
+  t.match(checked(textOf([begun, a]), textOf([piece, torn, next])), whole, 'in a file of its own');
+  t.match(checked(textOf([torn, next])), { records: 2, torn: 0 }, 'what stood before is not known');
+  t.match(checked(textOf([piece, torn, next])), { records: 2, torn: 1 });
+  t.match(checked(textOf(['what a terminal shows', next])), { records: 1, torn: 1 });
+});
+
+t.test('audit: a piece of a record at the end of a file waits for the next record', async (t) => {
+  const first = await open();
+  first.trail.record(made('a'));
+  await first.trail.reopen();
+  first.trail.record(made('b'));
+  await first.settle();
+  const [begun = '', a = '', next = '', b = ''] = first.file.lines;
+  const before = textOf([begun, a, '{"v":1,"x']);
+  t.match(checked(before, '', textOf([next, b])), { records: 4, torn: 1 });
+  const damaged = { message: 'line 3: it is no whole record' };
+  t.throws(() => checked(before, ''), damaged, 'there is none');
+  t.throws(() => checked(before, textOf([b])), damaged, 'it does not begin anything');
+  const added = textOf(['added', next]);
+  t.throws(() => checked(before, added), { message: 'line 1: it is no whole record' });
+});
+
+t.test(
+  'audit: who takes records out of a file that is written to is shown by a check',
+  async (t) => {
+    const cases: Record<string, (world: World) => Promise<void>> = {
+      'it is opened anew': ({ trail }) => trail.reopen(),
+      'the disk fails for a moment': async ({ file, clock, trail, settle }) => {
+        file.cutAt = 0;
+        trail.record(made('x'));
+        await settle();
+        clock.advance(1_000);
+      },
+    };
+    for (const [what, happens] of Object.entries(cases)) {
+      const world = await open();
+      const { file, said, trail, settle } = world;
+      for (const operation of ['a', 'b', 'c']) trail.record(made(operation));
+      await settle();
+      const [begun = '', a = ''] = file.lines;
+      file.text = textOf([begun, a]);
+      await happens(world);
+      trail.record(made('d'));
+      await settle();
+      t.ok(said.includes('the audit log does not end with what was written last'), what);
+      t.throws(() => checked(file.text), { message: /^line 3: it, or what stood before/ }, what);
+      t.ok(trail.figures.isFailing === false && file.records.at(-1)?.operation === 'd', what);
+      const links = file.records.map(({ link }) => link);
+      t.equal(new Set(links).size, links.length);
+    }
+  },
+);
 
 t.test('audit: a server goes on behind what it had put aside when it ended', async (t) => {
   const first = await open();
@@ -295,6 +368,26 @@ t.test('audit: what a disk that hung lost is told in the log when it goes on', a
   t.equal(file.records.filter(({ lost }) => lost !== undefined).length, 1, 'once');
 });
 
+t.test('audit: what was lost is told once, also where nobody knew that it was told', async (t) => {
+  const { file, clock, trail, settle } = await open();
+  file.isFull = true;
+  for (let each = 0; each < 10_050; each += 1) trail.record(made('b'));
+  await settle();
+  file.isFull = false;
+  const { append } = file;
+  file.append = async (text, isSynced) => {
+    await append.call(file, text, isSynced);
+    file.append = append;
+    throw new Error('it is not known whether it is on disk');
+  };
+  for (let seconds = 0; seconds < 100; seconds += 1) {
+    clock.advance(1_000);
+    await settle();
+  }
+  t.match(trail.figures, { written: 10_000, lost: 50, isFailing: false });
+  t.match(checked(file.text), { records: 10_003, lost: 50 });
+});
+
 t.test('audit: behind half a record the whole one is written once more', async (t) => {
   const { file, clock, trail, settle } = await open();
   file.cutAt = 20;
@@ -307,7 +400,7 @@ t.test('audit: behind half a record the whole one is written once more', async (
 });
 
 t.test('audit: of records that were written in part each is there once', async (t) => {
-  const { file, clock, trail, settle } = await open();
+  const { file, clock, said, trail, settle } = await open();
   const before = file.text.length;
   trail.record(made('a'));
   trail.record(made('b'));
@@ -317,6 +410,7 @@ t.test('audit: of records that were written in part each is there once', async (
   clock.advance(1_000);
   await settle();
   t.same(operations(file), ['begun', 'a', 'begun', 'b']);
+  t.same(said, ['the audit log cannot be written', 'the audit log is written again']);
   t.match(trail.figures, { written: 2, lost: 0 });
   t.match(checked(file.text), { records: 4, torn: 1 });
 });

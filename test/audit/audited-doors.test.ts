@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { AclError } from '../../src/acl/error.ts';
-import type { SecretId } from '../../src/acl/ids.ts';
+import type { NamespaceName, SecretId } from '../../src/acl/ids.ts';
 import { AuditTrail } from '../../src/audit/audit-trail.ts';
 import { AuditedDoors } from '../../src/audit/audited-doors.ts';
 import type { Operations } from '../../src/service/operations.ts';
@@ -27,6 +27,9 @@ async function audited(given: { isRequired?: boolean; isBehind?: () => boolean }
     policy: (id: string) => known(() => machine.policy(id)),
     role: (id: string) => known(() => machine.role(id)),
     bindingRule: (id: string) => known(() => machine.bindingRule(id)),
+    namespace: (name: string) => known(() => machine.namespace(name)),
+    authMethod: (namespace: NamespaceName, name: string) =>
+      known(() => machine.authMethod(namespace, name)),
   };
   const file = new MemoryAuditFile();
   const trail = new AuditTrail({
@@ -251,6 +254,57 @@ t.test('audit: what an object was made from is in the record', async (t) => {
   ]);
 });
 
+t.test('audit: a name with an id in it is told where something is called so, or was', async (t) => {
+  let isBehind = false;
+  const { harness, operations, records } = await audited({ isBehind: () => isBehind });
+  const id = '7e9b1c8a-0000-4000-8000-00000000abcd';
+  const { secretId } = await newToken(harness);
+  const [namespace, name] = [`ci-${id}`, `k8s-${id}`];
+  await harness.run('namespace.create', { draft: { name: namespace } });
+  const draft = { name, type: 'jwt', config: {}, tokenLocality: 'global' };
+  for (const each of [namespace, 'default']) {
+    await harness.run('auth-method.create', { draft: { ...draft, namespace: each } });
+    const bound = { authMethod: name, bindType: 'service', bindName: 'web', namespace: each };
+    await harness.run('binding-rule.create', { draft: bound });
+  }
+  const login = { authMethod: name, bearerToken: '{}', meta: {}, namespace };
+  const stranger = { ...call, secret: undefined };
+  for (const authMethod of [name, `none-${id}`, `k8s-${secretId}`])
+    await t.rejects(operations.run('login', { ...login, authMethod, bearerToken: '' }, stranger));
+  const made = await operations.run('login', login, stranger);
+  isBehind = true;
+  await operations.run('login', { ...login, namespace: 'default' }, stranger);
+  await operations.run('auth-method.delete', { name }, call);
+  isBehind = false;
+  const poor = { ...call, secret: secretId };
+  await t.rejects(operations.run('namespace.read', { name: namespace }, poor));
+  const nowhere = { ...poor, namespaceParameter: `other-${id}` };
+  await t.rejects(operations.run('token.list', {} as never, nowhere));
+  const { accessorId } = made.value.token;
+  const there = { ...call, namespaceParameter: namespace };
+  await operations.run('token.delete', { accessorId }, there);
+  await operations.run('auth-method.delete', { name }, there);
+  await operations.run('namespace.delete', { name: namespace }, call);
+  const method = { kind: 'auth-method', id: undefined, name };
+  const unknown = { ...method, name: undefined, namespace };
+  const refused = { operation: 'login', namespace: undefined, from: undefined, outcome: 'refused' };
+  const told = (await records()).map(({ operation, namespace, object, from, outcome }) => ({
+    ...{ operation, namespace, object, from, outcome },
+  }));
+  t.match(told, [
+    { ...refused, object: { ...method, namespace } },
+    { ...refused, object: unknown },
+    { operation: 'login', object: { id: accessorId }, from: { ...method, namespace } },
+    { operation: 'login', object: { kind: 'token' }, from: { ...method, namespace: 'default' } },
+    { operation: 'auth-method.delete', object: method, outcome: 'done' },
+    { operation: 'namespace.read', object: { kind: 'namespace', name: namespace } },
+    { operation: 'token.list', namespace: undefined, object: undefined },
+    { operation: 'token.delete', object: { id: accessorId }, namespace, outcome: 'done' },
+    { operation: 'auth-method.delete', object: method, namespace, outcome: 'done' },
+    { operation: 'namespace.delete', object: { kind: 'namespace', name: namespace } },
+  ]);
+});
+
 t.test('audit: a refusal says in which namespace something was tried', async (t) => {
   const { harness, operations, records } = await audited();
   for (const name of ['team', 'other']) await harness.run('namespace.create', { draft: { name } });
@@ -321,13 +375,18 @@ t.test('audit: no secret is in it, wherever somebody puts one', async (t) => {
   const misplaced = { authMethod: bearer, bearerToken: 'x', meta: {}, namespace: undefined };
   await t.rejects(operations.run('login', misplaced, call));
   const elsewhere = '7e9b1c8a-0000-4000-8000-00000000abcd';
-  await operations.run('policy.delete', { id: elsewhere }, call);
+  const loud = 'ABCDEF00-0000-4000-8000-00000000ABCD';
+  await newToken(harness, { secretId: loud });
+  const bare = secretId.replaceAll('-', '');
+  const other = [secretId.toUpperCase(), bare, loud.toLowerCase()];
+  for (const requestId of other)
+    await operations.run('policy.delete', { id: elsewhere }, { ...call, requestId });
   await operations.run('token.update', { accessorId, draft: { description: 'x' } }, call);
   await operations.run('token.clone', { accessorId, description: 'x', namespace: undefined }, call);
   await operations.run('token.create', { draft: { secretId: elsewhere } }, call);
-  t.equal((await records()).length, 8);
+  t.equal((await records()).length, 10);
   await trail.close();
-  for (const secret of [secretId, ROOT, 'nobody may see', bearer, elsewhere])
+  for (const secret of [secretId, ROOT, 'nobody may see', bearer, elsewhere, ...other])
     t.notMatch(file.text, secret, 'neither a secret nor an id that nobody has');
 });
 
@@ -406,6 +465,17 @@ t.test(
     ]);
   },
 );
+
+t.test('audit: what operators do to a datacenter is in it, by force or not', async (t) => {
+  const { operations, records } = await audited();
+  for (const isForced of [false, true])
+    await operations.run('datacenter.remove', { name: 'dc9', isForced }, call);
+  const object = { kind: 'datacenter', name: 'dc9' };
+  t.match(
+    await records(),
+    [false, true].map((isForced) => ({ object, input: { isForced }, outcome: 'nothing' })),
+  );
+});
 
 t.test('audit: a change of one server alone is there, with who asked for it', async (t) => {
   const { doors, harness, records } = await audited();

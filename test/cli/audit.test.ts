@@ -13,7 +13,18 @@ function fileBehind(previous: string): { readonly text: string; readonly link: s
 
 const older = fileBehind(FIRST_LINK);
 const newer = fileBehind(older.link);
+const torn = linked(older.link, { v: 1, event: 'begun', torn: true, previous: older.link });
+const behindZeros = Buffer.concat([
+  Buffer.from(older.text),
+  Buffer.alloc(3 * 1024 * 1024),
+  Buffer.from(`\n${torn.line}\n`),
+]);
+const begun = linked(older.link, { v: 1, event: 'begun', previous: older.link });
 const bytes = {
+  ended: Buffer.from(`${older.text}{"v":1,"ti`),
+  begun: Buffer.from(`${begun.line}\n`),
+  zeros: behindZeros,
+  torn: Buffer.from(`${torn.line}\n`),
   'audit.log.1': Buffer.from(older.text),
   'audit.log': Buffer.from(newer.text),
   changed: Buffer.from(older.text.replace('answered', 'removed')),
@@ -29,6 +40,16 @@ t.test('audit check: the order of a shell is no sign of a change', async (t) => 
   const { status, err } = await run(['audit', 'check', 'audit.log', 'audit.log.1'], { bytes });
   t.equal(status, 1);
   t.match(err, /audit\.log\.1, line 1: .*\nNext: name the files of one server in the order/);
+});
+
+t.test('audit check: zeros that a power cut has left are a piece of a record', async (t) => {
+  const { status, out } = await run(['audit', 'check', 'zeros'], { bytes });
+  t.equal(status, 0);
+  t.match(out, /Records: +3\n.*\nTorn: +1\n/);
+  const moved = await run(['audit', 'check', 'ended', 'begun'], { bytes });
+  t.match(moved, { status: 0, out: /Torn: +1\n/ }, 'so is what is at the end of an earlier file');
+  const { err } = await run(['audit', 'check', 'audit.log.1', 'torn'], { bytes });
+  t.match(err, /torn, line 1: the piece of a record that stood before it is missing/);
 });
 
 t.test('audit check: a record that was changed has nothing to do with order', async (t) => {

@@ -27,6 +27,27 @@ t.test('audit file: appended to, for its owner alone, and its end is given', asy
   await t.rejects(new RotatingFile(join(path, 'x'), 2).open(), { code: 'ENOTDIR' });
 });
 
+t.test(
+  'audit file: its end is given from before the zeros that a power cut has left',
+  async (t) => {
+    const path = join(temporaryFolder(t), 'audit.log');
+    const file = new RotatingFile(path, 2);
+    t.teardown(() => file.close());
+    const block = 64 * 1024;
+    const line = `${'x'.repeat(20)}\n`;
+    for (const zeros of [1, block - line.length, block, 3 * block + 1]) {
+      writeFileSync(path, line + '\0'.repeat(zeros));
+      t.equal(await file.open(), `${line}\0`, `${zeros}`);
+      t.equal(file.sizeBytes, line.length + zeros);
+    }
+    writeFileSync(path, '\0'.repeat(2 * block));
+    t.equal(await file.open(), '\0');
+    writeFileSync(path, `${'x'.repeat(block)}\nlast\0\0`);
+    const end = await file.open();
+    t.ok(end.length === block + 1 && end.endsWith('x\nlast\0'));
+  },
+);
+
 t.test('audit file: put aside under numbers, and the oldest goes', async (t) => {
   const path = join(temporaryFolder(t), 'audit.log');
   const file = new RotatingFile(path, 2);

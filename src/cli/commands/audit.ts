@@ -37,6 +37,7 @@ async function checked(surroundings: Surroundings, paths: readonly string[]): Pr
   try {
     for (const path of paths) {
       number = 0;
+      checker.beginFile();
       for await (const { text, isEnded } of linesOf(surroundings, path)) {
         number += 1;
         checker.line(text, `${path}, line ${number}`, isEnded);
@@ -60,7 +61,9 @@ async function* linesOf(surroundings: Surroundings, path: string): AsyncGenerato
   const decoder = new TextDecoder();
   let rest = '';
   for await (const chunk of chunksOf(surroundings, path)) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    // No record has a zero in it; a power cut leaves very many.
+    const text = decoder.decode(chunk, { stream: true }).replaceAll(/\0+/g, '\0');
+    const lines = (rest + text).split('\n');
     rest = lines.pop() ?? '';
     if (rest.length > LINE_CHARS_MAX) throw new CommandFailed(`${path} is no audit log`);
     for (const text of lines) yield { text, isEnded: true };

@@ -105,11 +105,33 @@ function unlessMissing(error: unknown): undefined {
   if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
 }
 
+/** Zeros at the end, which a machine whose power was cut leaves there, as many as it likes, are given as one. */
 async function tailOf(handle: FileHandle, size: number): Promise<string> {
-  const start = Math.max(0, size - TAIL_BYTES);
-  const wanted = size - start;
+  const filled = await filledSize(handle, size);
+  const start = Math.max(0, filled - TAIL_BYTES);
+  const text = (await bytesAt(handle, { start, end: filled })).toString('utf8');
+  return filled < size ? `${text}\0` : text;
+}
+
+/** Without the zeros at the end. */
+async function filledSize(handle: FileHandle, size: number): Promise<number> {
+  for (let end = size; end > 0; ) {
+    const start = Math.max(0, end - TAIL_BYTES);
+    const bytes = await bytesAt(handle, { start, end });
+    const last = bytes.findLastIndex((byte) => byte !== 0);
+    if (last >= 0) return start + last + 1;
+    end = start;
+  }
+  return 0;
+}
+
+async function bytesAt(
+  handle: FileHandle,
+  { start, end }: { readonly start: number; readonly end: number },
+): Promise<Buffer> {
+  const wanted = end - start;
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(wanted), 0, wanted, start);
-  return buffer.toString('utf8', 0, bytesRead);
+  return buffer.subarray(0, bytesRead);
 }
 
 /** Lines among what else a server prints. */
