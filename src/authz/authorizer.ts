@@ -53,12 +53,15 @@ class ChainAuthorizer implements Authorizer {
     const answer = this.#firstAnswer(query);
     if (answer === undefined) {
       const decision = this.#undecided(query);
-      const nothing = { rule: undefined, overruled: [], consideredCount: 0 };
+      const nothing = { rule: undefined, overruled: [], consideredCount: 0, isImplied: false };
       return { decision, reason: 'default-policy', ...nothing };
     }
     const { link, verdict } = answer;
     const found = explainVerdict(link.layer, query, verdict);
-    return { decision: decisionOf(verdict), reason: link.reason, ...found };
+    const { label } = verdict;
+    const isImplied =
+      query.resource === 'intention' && label.kind === 'named' && label.attribute === 'policy';
+    return { decision: decisionOf(verdict), reason: link.reason, ...found, isImplied };
   }
 
   #firstAnswer(query: AccessQuery): { readonly link: Link; readonly verdict: Verdict } | undefined {

@@ -48,6 +48,8 @@ export interface Explanation {
   readonly overruled: readonly OverruledRule[];
   /** How many rules on this link bore on the query, the deciding one included. */
   readonly consideredCount: number;
+  /** The rule says nothing of intentions, which were asked for: what it says of the service decides. */
+  readonly isImplied: boolean;
 }
 
 /** The explanation of a verdict that this layer gave on this query. */

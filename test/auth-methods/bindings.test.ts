@@ -141,6 +141,14 @@ t.test('login: grants what each bind type says', (t) => {
       [{ bindType: 'role', bindName: 'ops' }, { bindType: 'role', bindName: 'ops' }, {}, {}],
       { roles: ['id-default-ops'], serviceIdentities: [{ serviceName: 'web', datacenters: [] }] },
     ],
+    [
+      'one policy for two rules that come to the same',
+      [
+        { bindType: 'policy', bindName: 'jeff2' },
+        { bindType: 'policy', bindName: '${value.name}' },
+      ],
+      { policies: ['id-default-jeff2'] },
+    ],
   ];
   for (const [name, rules, expected] of table) {
     t.strictSame(computeLogin(login({}, rules)), { ...NOTHING, ...expected }, name);

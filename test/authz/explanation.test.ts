@@ -63,6 +63,7 @@ t.test('explain: names the rule, the policy and the way to it, and what lost', a
       },
     ],
     consideredCount: 3,
+    isImplied: false,
   });
 });
 

@@ -51,7 +51,7 @@ function scripted(...answers: (Partial<TransportResponse> | TransportError)[]) {
     },
     stream,
   };
-  return { requests, client: createClient({ address: ADDRESS, transport }) };
+  return { requests, transport, client: createClient({ address: ADDRESS, transport }) };
 }
 
 /** How a call failed to get an answer. */
@@ -100,6 +100,35 @@ t.test('a path parameter: is encoded, and refused when it is empty', async (t) =
     await t.rejects(client.authMethod.update({ path: { name }, body }), /name .* is \.\.?$/);
   }
   t.equal(requests.length, 1);
+});
+
+t.test('a request says what the options and the call say, and no more', async (t) => {
+  const { transport, requests } = scripted();
+  const given = { namespace: 'team', datacenter: 'dc 2', consistency: 'stale' } as const;
+  const client = createClient({ address: ADDRESS, transport, ...given });
+  const sent = async (call: Promise<unknown>): Promise<string> => {
+    await call.catch(() => undefined);
+    return requests.at(-1)?.url.slice(ADDRESS.length) ?? '';
+  };
+  t.equal(await sent(client.policy.list()), '/v1/acl/policies?ns=team&dc=dc%202&stale');
+  const query = { ns: 'a&b', stale: false, limit: 5 };
+  t.equal(await sent(client.policy.list({ query })), '/v1/acl/policies?ns=a%26b&dc=dc%202&limit=5');
+  const id = { id: ID };
+  t.equal(await sent(client.policy.delete({ path: id })), `/v1/acl/policy/${ID}?ns=team&dc=dc%202`);
+  t.equal(await sent(client.replication.status()), '/v1/acl/replication?dc=dc%202&stale');
+});
+
+t.test('an answer that is no success is a refusal, whatever it says', async (t) => {
+  const type = { 'content-type': 'application/problem+json' };
+  const headers = { ...type, 'retry-after': 'Fri, 27 Nov 2026 00:00:00 GMT' };
+  const text = '{"detail":"no","code":7}';
+  for (const status of [199, 301, 302, 307, 399, 500]) {
+    const { client } = scripted({ status, text: 'true' }, { status, headers, text });
+    const bare = { name: 'ClientError', status, code: undefined, message: 'true' };
+    await t.rejects(client.policy.delete({ path: { id: ID } }), bare);
+    const error = await client.policy.delete({ path: { id: ID } }).catch((cause) => cause);
+    t.match(error, { status, code: undefined, message: 'no', retryAfterSeconds: undefined });
+  }
 });
 
 t.test('a broken connection: a read is sent once more, a write is not', async (t) => {

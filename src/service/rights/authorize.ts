@@ -152,15 +152,19 @@ const WHY: Readonly<Record<OverruledRule['because'], string>> = {
 /** So many are told that do not count here. */
 const IDLE_SHOWN = 4;
 
-function summaryOf({ decision, reason, rule }: Explanation, idle: SayIdle): string {
+function summaryOf({ decision, reason, rule, isImplied }: Explanation, idle: SayIdle): string {
   const verb = decision === 'allow' ? 'Allowed' : 'Denied';
   if (rule === undefined) {
     return `${verb} by the default policy: no rule says anything about this.${idle()}`;
   }
   const where = `policy "${rule.policy.name}", line ${rule.line}`;
   const how = reason === 'namespace-default' ? ', a default of the namespace' : wayOf(rule.via);
-  return `${verb} by ${where}${how}.`;
+  return `${verb} by ${where}${how}.${isImplied ? IMPLIED : ''}`;
 }
+
+/** Whoever reads a rule that lets them write would not understand why they may not. */
+const IMPLIED =
+  ' It says nothing of intentions: whoever may read or write the service may read them, and nobody may write them.';
 
 /** Whoever finds the rule in a policy of the token would not understand the answer. */
 function idleText(idle: readonly string[]): string {

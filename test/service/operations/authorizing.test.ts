@@ -45,6 +45,61 @@ t.test('authorize: answers batches, refuses what cannot be asked, explains', asy
   );
 });
 
+t.test('authorize: who asks why is told how a rule decides that says nothing of it', async (t) => {
+  const harness = await createHarness();
+  const rules =
+    'service "web" { policy = "write" }\nservice "db" { policy = "write" intentions = "read" }';
+  const policies = [{ id: await newPolicy(harness, 'p', rules) }];
+  const { secretId: secret } = await newToken(harness, { policies });
+  const summaryOf = async (resource: string, access: string, segment: string) => {
+    const items = [{ resource, access, segment, namespace: undefined }];
+    const [answer] = await harness.run('authorize', { items, explain: true }, { secret });
+    return answer?.explanation?.summary;
+  };
+  const nothing =
+    'It says nothing of intentions: whoever may read or write the service may read them, and nobody may write them.';
+  const web = `by policy "p", line 1. ${nothing}`;
+  t.equal(await summaryOf('intention', 'write', 'web'), `Denied ${web}`);
+  t.equal(await summaryOf('intention', 'read', 'web'), `Allowed ${web}`);
+  t.equal(await summaryOf('intention', 'write', 'db'), 'Denied by policy "p", line 2.');
+  t.equal(await summaryOf('service', 'write', 'web'), 'Allowed by policy "p", line 1.');
+});
+
+t.test('authorize: who asks why is told the way of what a namespace or a role gives', async (t) => {
+  const harness = await createHarness();
+  const id = await newPolicy(harness, 'p', 'key "k" { policy = "read" }');
+  const far = { name: 'far', rules: '', datacenters: ['elsewhere'] };
+  const idle = (await harness.run('policy.create', { draft: far })).value.policy.id;
+  const serviceIdentities = [{ serviceName: 'web' }];
+  const role = await harness.run('role.create', { draft: { name: 'r', serviceIdentities } });
+  const { id: roleId } = role.value.role;
+  const policyDefaults = [{ id }, { id: idle }];
+  const draft = { name: 'default', policyDefaults };
+  await harness.run('namespace.update', { name: 'default', draft });
+  const twice = (
+    await harness.run('role.create', { draft: { name: 's', policies: [{ id: idle }] } })
+  ).value.role.id;
+  const links = { policies: [{ id: idle }], roles: [{ id: roleId }, { id: twice }] };
+  const { secretId: secret } = await newToken(harness, links);
+  const ask = async (resource: string, segment: string) => {
+    const items = [{ resource, access: 'read', segment, namespace: undefined }];
+    const [answer] = await harness.run('authorize', { items, explain: true }, { secret });
+    return answer?.explanation;
+  };
+  const ofDefault = 'Allowed by policy "p", line 1, a default of the namespace.';
+  t.match(await ask('key', 'k'), { decidedBy: 'namespace-default', summary: ofDefault });
+  const { summary, ...web } = (await ask('service', 'web')) ?? {};
+  t.match(web, { identity: 'service web', role: { id: roleId, name: 'r' } });
+  t.match(summary, /, made from service web through role "r"\.$/);
+  const none = 'Denied by the default policy: no rule says anything about this.';
+  const told = `${none} Not valid in this datacenter: policy "far".`;
+  t.match(await ask('agent', 'n'), { summary: told }, 'once, whichever way it came');
+  const { secretId: other } = await newToken(harness);
+  const items = [{ resource: 'agent', access: 'read', segment: 'n', namespace: undefined }];
+  const [answer] = await harness.run('authorize', { items, explain: true }, { secret: other });
+  t.match(answer?.explanation, { summary: told }, 'by the namespace alone, too');
+});
+
 t.test('authorize: an explanation repeats of long texts as much as fits on a screen', async (t) => {
   const harness = await createHarness();
   const label = 'k'.repeat(500_000);
@@ -103,6 +158,12 @@ t.test('authorize: while namespaces are off, a token is asked about where it liv
       answers.map(({ allow }) => allow),
       items.map(() => true),
     );
+    const explained = await harness.run('authorize', { items, explain: true }, call);
+    t.same(
+      explained.map(({ namespace }) => namespace),
+      items.map(({ namespace }) => namespace),
+      'nor is it told of one',
+    );
   }
 });
 
@@ -144,8 +205,11 @@ t.test('authorize: who asks why is told what does not count in this datacenter',
   );
   const policies = [first];
   for (let n = 2; n <= 5; n += 1) policies.push(await ofElsewhere(`n${n}`));
-  const shown = 'policy "first", policy "n2", policy "n3", policy "n4", and 1 more';
-  t.equal(await summaryOf({ policies }), `${none} Not valid in this datacenter: ${shown}.`);
+  const shown = 'policy "first", policy "n2", policy "n3", policy "n4"';
+  const four = await summaryOf({ policies: policies.slice(0, 4) });
+  t.equal(four, `${none} Not valid in this datacenter: ${shown}.`);
+  const five = await summaryOf({ policies });
+  t.equal(five, `${none} Not valid in this datacenter: ${shown}, and 1 more.`);
 });
 
 t.test('authorize: what does not count is looked for once, and anew when it changes', async (t) => {

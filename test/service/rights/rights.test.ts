@@ -339,6 +339,25 @@ t.test(
   },
 );
 
+t.test('rights: a template of another release gives nothing, and takes nothing', async (t) => {
+  const harness = await createHarness();
+  const policies = [{ id: await newPolicy(harness, 'p', 'acl = "read"') }];
+  const { createIndex: _c, modifyIndex: _m, ...token } = await newToken(harness, { policies });
+  const gone = { templateId: `${'0'.repeat(8)}-0000-0000-0000-000000000007`, datacenters: [] };
+  const templatedPolicies = [{ ...gone, templateName: 'builtin/gone', variables: undefined }];
+  const change = { ...token, templatedPolicies };
+  const command = { type: 'token.set', presence: 'update', token: change } as const;
+  await harness.deps.propose({ change: command, timeMs: 0, cas: undefined, request: undefined });
+  const { secretId, accessorId } = token;
+  t.equal(await ask(harness, 'policy.list', secretId), 'ok');
+  t.match(await ask(harness, 'policy.create', secretId), /^permission-denied/);
+  const read = await harness.run('token.read', { accessorId, expanded: true });
+  t.same(
+    read.value?.expanded?.policies.map(({ name }) => name),
+    ['p'],
+  );
+});
+
 t.test('rights: what came through a role holds its id and name, and no copy of it', (t) => {
   const namespace = 'default' as NamespaceName;
   const role = {
