@@ -80,10 +80,11 @@ export class Directory {
     return this.#recordsIn(this.#stillRemoved());
   }
 
-  /** Their names, in order. */
+  /** Their names, in order, and of those that were let back and have said nothing since. */
   datacenters(): readonly string[] {
     this.#forgetOld();
-    return [...this.#known.keys()].sort();
+    const letBack = [...this.#removed.keys()].filter((each) => !this.#isRemoved(each));
+    return [...new Set([...this.#known.keys(), ...letBack])].sort();
   }
 
   /** None while nobody has told. */
@@ -170,6 +171,11 @@ export class Directory {
     const { primary, epoch } = known.record;
     const ageMs = Math.max(0, this.#options.clock.monotonicMs() - known.writtenAtMs);
     return { datacenter: primary, epoch, ageMs };
+  }
+
+  /** Since a datacenter that was removed has said something, wherever that was heard; undefined: it has not. */
+  silenceOfRemoved(datacenter: string): number | undefined {
+    return this.recordsOfRemoved().find((each) => each.datacenter === datacenter)?.ageMs;
   }
 
   /** The latest that anybody has told of, those that were removed too; 0 while nobody has. */

@@ -1,7 +1,7 @@
-// A primary whose time is over, and a datacenter whose entries the primary has not, cannot learn so from a
-// feed. The leader of such a datacenter asks whoever is said to be primary for its epochs, and its own log
-// takes them: that ends its reign, and sets apart what only it has. Where there is none to learn of, it goes on with
-// what it has itself begun.
+// A primary whose time is over, and a datacenter whose entries the primary has not, cannot learn so from a feed. Nor
+// can one that was the primary before, where whoever is it now keeps too little of the log to say so. The leader of
+// such a datacenter asks whoever is said to be primary for its epochs, and its own log takes them: that ends its reign,
+// and sets apart what only it has. Where there is none to learn of, it goes on with what it has itself begun.
 
 import type { Clock, Timer } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -88,8 +88,9 @@ export class LaterReign {
     const state = port.state();
     const claim = this.claimed();
     if (state === undefined || claim === undefined) return false;
-    const isStuck = state.isPrimary || state.primary === datacenter || this.#options.isDiverged();
-    if (!isStuck) return false;
+    // What it wrote in any reign may be beside the later one, and is set apart before a snapshot of that is taken.
+    const hasReigned = state.epochs.some(({ primary }) => primary === datacenter);
+    if (!hasReigned && !this.#options.isDiverged()) return false;
     let over: PrimaryClaim | undefined;
     for (const address of claim.addresses) {
       const request = {

@@ -191,6 +191,7 @@ export class NodeFederation implements Federation {
       names: this.datacenters(),
       primary: this.primary(),
       claimOfRemoved: (each) => this.#parts.gossip.directory.claimOfRemoved(each),
+      silenceOfRemoved: (each) => this.#parts.gossip.directory.silenceOfRemoved(each),
       aheadOutside: this.#parts.outside.ahead(),
       isPrimary: this.isPrimary,
       replication: machine.replication(),
@@ -219,10 +220,12 @@ export class NodeFederation implements Federation {
   #look(): void {
     const { machine, platform } = this.#options;
     const replication = machine.replication();
-    for (const removed of removedOf(replication)) {
-      this.#parts.enlisting.forget(removed);
-      this.#parts.feed.forget(removed);
+    const removed = removedOf(replication);
+    for (const each of removed) {
+      this.#parts.enlisting.forget(each);
+      this.#parts.feed.forget(each);
     }
+    this.#parts.outside.forgetOthers(removed);
     const role = [
       this.#reign,
       this.isPrimary,

@@ -288,6 +288,32 @@ t.test(
   },
 );
 
+t.test('directory: who was let back is there before it says anything', async (test) => {
+  const world = new FeedWorld();
+  const removed = ['dc2'];
+  const directory = aDirectory(world, { removed, forgetAfterMs: 60_000 });
+  test.equal(directory.silenceOfRemoved('dc2'), undefined);
+  directory.learn([
+    { ...RECORD, ageMs: 0 },
+    { ...RECORD, datacenter: 'dc4' },
+  ]);
+  await world.run(5_000);
+  test.same([directory.silenceOfRemoved('dc2'), directory.datacenters()], [5_000, ['dc4']]);
+  test.equal(directory.silenceOfRemoved('dc4'), undefined, 'nobody has removed it');
+  removed.pop();
+  test.same(directory.datacenters(), ['dc2', 'dc4']);
+  test.equal(directory.silenceOfRemoved('dc2'), undefined, 'nor that one any more');
+  test.same(directory.addressesOf('dc2'), [], 'it is somewhere else by now');
+  directory.learn([{ ...RECORD, count: 70_001, ageMs: 0 }]);
+  test.same([directory.datacenters(), directory.records().length], [['dc2', 'dc4'], 2]);
+  removed.push('dc2');
+  test.same(directory.datacenters(), ['dc4']);
+  removed.pop();
+  test.equal(directory.datacenters().length, 2);
+  await world.run(60_001);
+  test.same(directory.datacenters(), [], 'for so long');
+});
+
 t.test(
   'directory: of one that was removed an earlier word takes no later one’s place, whoever passes it on',
   async (test) => {

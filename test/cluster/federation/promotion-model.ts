@@ -52,6 +52,8 @@ export class Datacenter implements PromotionPort {
   /** Entries that only this one has, by its reign that is over. */
   divergent: GlobalEntry[] = [];
   isDiverged = false;
+  /** Whoever it follows keeps too little of the log to say that it is beside it. */
+  isSentSnapshots = false;
   /** It is never elected. */
   isWitness = false;
   /** Those that its log lists; undefined: all whose promises count. */
@@ -141,7 +143,7 @@ export class Datacenter implements PromotionPort {
         this.writerAskedCount += 1;
         this.onWriterAsks();
       },
-      isDiverged: () => this.#isBeside(world.latest),
+      isDiverged: () => !this.isSentSnapshots && this.#isBeside(world.latest),
       ackedSeqOf: (datacenter) => this.ackedSeqs.get(datacenter),
       call,
       callFollowed: call,

@@ -59,6 +59,13 @@ async function haveAll(t: Test, all: readonly DatacenterUnderTest[]): Promise<vo
   t.equal(new Set(await Promise.all(positions)).size, 1, 'and nothing else');
 }
 
+/** What `first` tells of dc2. */
+async function toldOf(first: DatacenterUnderTest): Promise<unknown> {
+  const { json } = await clientOf(first).get('/acl/replication');
+  const all = json.Datacenters as { Name: string; LastErrorMessage: string }[];
+  return all.find(({ Name }) => Name === 'dc2')?.LastErrorMessage;
+}
+
 /** Of whom no promise is needed. */
 async function force({ second }: Two): Promise<void> {
   const { client } = second.servers[0]!;
@@ -75,13 +82,11 @@ t.test(
     const both = await removedOnThatDay(t, { isAllowed: false });
     const { first, second } = both;
     const { client } = first.servers[0]!;
-    const shown = async (): Promise<unknown> => {
-      const { json } = await client.get('/acl/replication');
-      const all = json.Datacenters as { Name: string; LastErrorMessage: string }[];
-      return all.find(({ Name }) => Name === 'dc2')?.LastErrorMessage;
-    };
-    await until('it has said how far it is', async () => (await shown()) !== '');
-    t.match(await shown(), /^it has 1\.\d+ of a reign of dc1, of which there is 1\.\d+ here$/);
+    await until('it has said how far it is', async () => (await toldOf(first)) !== '');
+    t.match(
+      await toldOf(first),
+      /^it has 1\.\d+ of a reign of dc1, of which there is 1\.\d+ here$/,
+    );
     const before = (await client.get('/operator/primary')).json.Position;
     const refused = await client.put('/operator/datacenter/dc2', undefined);
     t.equal(refused.status, 400, refused.text);
@@ -103,6 +108,22 @@ t.test(
     await haveAll(t, [second, first]);
   },
 );
+
+t.test('gone back: what a removed one had more counts no more when it was let back', async (t) => {
+  const { first, second } = await removedOnThatDay(t, { isAllowed: false });
+  const { client } = first.servers[0]!;
+  const allow = (how = '') => client.put(`/operator/datacenter/dc2${how}`, undefined);
+  await until('it has said how far it is', async () => (await toldOf(first)) !== '');
+  // The operator gives up what dc2 has.
+  const elected = await client.put('/operator/primary', { Mode: 'election' });
+  t.equal(elected.status, 200, elected.text);
+  t.equal((await allow('?force')).text, 'true');
+  await everyoneKnows([first, second]);
+  await second.servers[0]!.close();
+  t.equal((await client.delete('/operator/datacenter/dc2')).text, 'true');
+  const again = await allow();
+  t.same([again.status, again.text], [200, 'true'], 'it gave that up when it followed');
+});
 
 t.test('gone back: who was no voter on that day is forced, and nothing is lost', async (t) => {
   const both = await removedOnThatDay(t, { isAllowed: true });

@@ -54,5 +54,10 @@ t.test('outside: who has more of a reign of this datacenter than it has is told 
   seq = 34;
   removed.clear();
   test.same(outside.ahead(), [], 'it takes part again, and is heard as all others');
+  removed.add('dc3');
+  outside.forgetOthers(['dc3']);
+  test.equal(outside.ahead().length, 1);
+  outside.forgetOthers(['dc4']);
+  test.same(outside.ahead(), [], 'what it said before it was let back counts no more');
   test.end();
 });

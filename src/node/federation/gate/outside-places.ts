@@ -50,6 +50,13 @@ export class OutsidePlaces {
     this.#places.set(datacenter, { upTo, heardAtMs: clock.wallMs() });
   }
 
+  /** These are removed. Whoever was let back gives up what it has more, or is heard as all others. */
+  forgetOthers(removed: readonly string[]): void {
+    for (const datacenter of this.#places.keys()) {
+      if (!removed.includes(datacenter)) this.#places.delete(datacenter);
+    }
+  }
+
   /** Who was removed, and has more of a reign of this datacenter than there is here, by name. */
   ahead(): readonly AheadOutside[] {
     const { isRemoved, machine } = this.#options;

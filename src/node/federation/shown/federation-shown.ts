@@ -28,6 +28,8 @@ export interface KnownFederation {
   readonly primary: Primacy;
   /** Whom a datacenter that was removed takes for the primary; undefined where it was not heard. */
   readonly claimOfRemoved: (datacenter: string) => RemovedClaim | undefined;
+  /** Since a datacenter that was removed has said something; undefined: it was not heard. */
+  readonly silenceOfRemoved: (datacenter: string) => number | undefined;
   /** Those that were removed, and have more of a reign of this datacenter than it has. */
   readonly aheadOutside: readonly AheadOutside[];
   readonly isPrimary: boolean;
@@ -68,9 +70,10 @@ export function federationShown(known: KnownFederation): ShownFederation {
 /** Its reign matters where it would win over the present one, or could not be told from it. */
 function removedOne(
   name: string,
-  { aheadOutside, claimOfRemoved, nowMs, own, primary }: KnownFederation,
+  { aheadOutside, claimOfRemoved, nowMs, own, primary, silenceOfRemoved }: KnownFederation,
 ): ShownDatacenter {
-  const shown = { ...unknown(name), state: 'removed' } as const;
+  const lastContactMs = silenceOfRemoved(name);
+  const shown = { ...unknown(name), state: 'removed', lastContactMs } as const;
   const ahead = aheadOutside.find(({ datacenter }) => datacenter === name);
   if (ahead !== undefined) {
     const { upTo, end, heardAtMs: lastErrorMs } = ahead;

@@ -540,6 +540,28 @@ t.test('force: shares its epoch with nobody beyond a cut, elected or forced', as
   test.equal(later.isPrimary, true, 'of the latest epoch');
 });
 
+t.test('force: whoever reigned before sets its own apart, whoever reigned since', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  two.follow(one, 10);
+  one.ackedSeqs.set('dc2', 10);
+  world.cuts.add('dc3 dc1').add('dc3 dc2').add('dc1 dc3').add('dc2 dc3');
+  await world.time.result(one.promotion.handOver('dc2'));
+  one.follow(two, 1);
+  three.hasHeard = false;
+  await world.time.result(three.promotion.force(2));
+  world.cuts.clear();
+  for (const each of [one, two]) each.isSentSnapshots = true;
+  for (const each of [one, two]) {
+    each.promotion.start();
+    await world.time.until(`${each.name} yields`, () => each.isDiverged);
+    each.promotion.stop();
+  }
+  test.same(
+    one.divergent.map(({ epoch, seq }) => `${epoch}.${seq}`),
+    ['1.7', '1.8', '1.9', '1.10', '2.11'],
+  );
+});
+
 t.test('force: its number is 1,000 to 999,999 behind the one that is named', async (test) => {
   const ends = [0, 1 - Number.EPSILON].map((fraction) =>
     forcedEpoch(7, { fraction: () => fraction }),
