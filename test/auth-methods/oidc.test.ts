@@ -455,6 +455,7 @@ t.test('oidc: a key of an elliptic curve proves the client as well', async (t) =
     form.get('client_assertion_type'),
     'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
   );
+  t.equal(form.get('client_id'), 'conclave', 'which some providers look for');
   const key = await importSPKI(EC.pem, 'ES256');
   const now = new Date(NOW_S * 1000);
   await t.resolves(jwtVerify(form.get('client_assertion') ?? '', key, { currentDate: now }));

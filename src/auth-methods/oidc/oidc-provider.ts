@@ -75,6 +75,8 @@ async function authenticateClient(
   const { config, metadata } = session;
   const { client, clientId } = config;
   if (client.kind === 'assertion') {
+    // RFC 7521, 4.2: it may be left out. There are providers that look for it.
+    form.set('client_id', clientId);
     form.set('client_assertion_type', 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer');
     form.set('client_assertion', await clientAssertion(session, client));
     return {};
