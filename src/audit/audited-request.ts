@@ -9,6 +9,7 @@ import {
   type NamespaceName,
   type SecretId,
 } from '../acl/ids.ts';
+import { idsIn, secretsMeant } from '../acl/values/ids-in-text.ts';
 import { isNamespaceName } from '../acl/values/names.ts';
 import type { Call } from '../service/call.ts';
 import { ALL_NAMESPACES } from '../service/rights/select-namespace.ts';
@@ -204,25 +205,11 @@ function shortText({ view }: Asker, given: string | undefined): string | undefin
   // Who copies a secret may copy a blank with it.
   const text = given?.trim() ?? '';
   if (text === '' || text.length > NAME_CHARS_MAX) return undefined;
-  const isSecret = [text, ...idsIn(text)].some(
+  const isSecret = [text, ...idsIn(text).flatMap(secretsMeant)].some(
     (each) => view.tokenBySecret(each as SecretId) !== undefined,
   );
   return isSecret ? undefined : given;
 }
-
-/**
- * What looks like an id, and may have something before or behind it: as copied, or as the rest of a path. Each also as
- * secrets are written: whoever reads one in other letters, or without hyphens, has it.
- */
-function idsIn(text: string): readonly string[] {
-  return (text.match(ID) ?? []).flatMap((each) => {
-    const usual = each.toLowerCase().replaceAll('-', '').replace(DIGITS, '$1-$2-$3-$4-$5');
-    return [each, usual, usual.toUpperCase()];
-  });
-}
-
-const ID = /[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}/gi;
-const DIGITS = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/;
 
 /** Likewise, and no id that neither an object nor a server has. */
 function nameOf(asker: Asker, given: string | undefined): string | undefined {

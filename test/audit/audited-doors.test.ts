@@ -381,10 +381,11 @@ t.test('audit: no secret is in it, wherever somebody puts one', async (t) => {
   const other = [secretId.toUpperCase(), bare, loud.toLowerCase()];
   for (const requestId of other)
     await operations.run('policy.delete', { id: elsewhere }, { ...call, requestId });
+  await operations.run('policy.delete', { id: elsewhere }, { ...call, datacenter: secretId });
   await operations.run('token.update', { accessorId, draft: { description: 'x' } }, call);
   await operations.run('token.clone', { accessorId, description: 'x', namespace: undefined }, call);
   await operations.run('token.create', { draft: { secretId: elsewhere } }, call);
-  t.equal((await records()).length, 10);
+  t.equal((await records()).length, 11);
   await trail.close();
   for (const secret of [secretId, ROOT, 'nobody may see', bearer, elsewhere, ...other])
     t.notMatch(file.text, secret, 'neither a secret nor an id that nobody has');
@@ -456,15 +457,61 @@ t.test(
     const whole = await operator.beginRestore(call);
     await whole.finish();
     await whole.abandon();
-    await (await operator.beginRestore(call)).abandon();
     t.match(await records(), [
       { operation: 'raft-transfer-leader', input: { id: SERVER }, outcome: 'done' },
       { operation: 'raft-remove-peer', input: peer, outcome: 'unknown' },
       { operation: 'snapshot-restore', outcome: 'done', index: 12 },
-      { operation: 'snapshot-restore', outcome: 'refused' },
     ]);
+    await (await operator.beginRestore(call)).abandon();
+    t.match(await records(), [{ operation: 'snapshot-restore', outcome: 'refused' }]);
   },
 );
+
+t.test('audit: what comes of it is told once, however an operator fails', async (t) => {
+  const { doors, records } = await audited();
+  const damaged = new AclError('malformed', 'it is damaged');
+  const unknown = new AclError('outcome-unknown', 'nobody knows');
+  const denied = new AclError('permission-denied', 'no');
+  const fails = (error: unknown) => () => Promise.reject(error);
+  const intakes = [
+    { add: fails(damaged), finish: fails(damaged), abandon: async () => {} },
+    { add: async () => {}, finish: fails(unknown), abandon: async () => {} },
+  ];
+  const operator = doors.operator({
+    run: async (name: string) => {
+      if (name === 'primary') throw denied;
+      if (name === 'raft-transfer-leader') throw new Error('a fault of ours');
+      return false;
+    },
+    beginRestore: async () => intakes.shift(),
+  } as never);
+  const first = await operator.beginRestore(call);
+  await t.rejects(first.add(new Uint8Array()), damaged);
+  await first.abandon();
+  const second = await operator.beginRestore(call);
+  await second.add(new Uint8Array());
+  await t.rejects(second.finish(), unknown);
+  await second.abandon();
+  const settings = {} as never;
+  await operator.run('autopilot-set-configuration', { settings, ifIndex: 7 }, call);
+  await t.rejects(operator.run('raft-transfer-leader', { id: undefined }, call));
+  await t.rejects(operator.run('primary', {}, call), denied);
+  t.match(await records(), [
+    { operation: 'snapshot-restore', outcome: 'refused', error: 'malformed' },
+    { operation: 'snapshot-restore', outcome: 'unknown', error: 'outcome-unknown' },
+    { operation: 'autopilot-set-configuration', outcome: 'nothing' },
+    { operation: 'raft-transfer-leader', outcome: 'unknown', error: 'internal' },
+    { operation: 'primary', outcome: 'refused', error: 'permission-denied' },
+  ]);
+});
+
+t.test('audit: where it is required, what was asked has its answer, also a refusal', async (t) => {
+  const { operations, records } = await audited({ isRequired: true });
+  for (const name of ['bad name', 'bad name'])
+    await t.rejects(operations.run('policy.create', { draft: { name } }, call));
+  const refused = { event: 'answered', outcome: 'refused', error: 'invalid' };
+  t.match(await records(), [{ event: 'asked' }, refused, { event: 'asked' }, refused]);
+});
 
 t.test('audit: what operators do to a datacenter is in it, by force or not', async (t) => {
   const { operations, records } = await audited();

@@ -119,6 +119,9 @@ t.test('parseRules: accepts', async (t) => {
     ['{"key":[]}', ''],
     ['{"acl":null}', ''],
     ['{"acl":"read","acl":"write"}', 'acl = "write"'],
+    ['{"acl":"write","acl":""}', ''],
+    ['{"acl":"write","ACL":null,"mesh":"","mesh":"read"}', 'mesh = "read"'],
+    ['key "$\x7ba\r\nb}" { policy = "read" }', 'key "\\u0024{a\\u000ab}" { policy = "read" }'],
     ['{"KEY":{"f\\u006fo":{"Policy":"READ"}}}', FOO_READ],
     [
       'namespace "a" { policy = "write" acl = "read" key_prefix "" { policy = "list" } }',
@@ -380,6 +383,13 @@ t.test('parseRules: what is ignored is told as a warning with its place', async 
 t.test('parseRules: nesting and size have bounds', async (t) => {
   const nested = (depth: number) => `x ${'{ x '.repeat(depth)}= 1${'}'.repeat(depth)}`;
   t.same(parseRules(nested(63)).flat, []);
+  // The object of a notation that has braces around it counts as none.
+  const inBraces = (depth: number) => `${'{"x":'.repeat(depth)}1${'}'.repeat(depth)}`;
+  for (const text of [nested(64), inBraces(65)]) t.same(parseRules(text).flat, [], text);
+  t.match(
+    refusalOf(() => parseRules(inBraces(66))),
+    'nested more than 64 levels deep',
+  );
   t.match(
     refusalOf(() => parseRules(nested(65))),
     'nested more than 64 levels deep',

@@ -314,6 +314,11 @@ t.test('forwarding: a leader repeats by itself only what has a request id', asyn
   const group = await groupOfThree();
   group.server(1).loseNextOutcome = true;
   t.match(await refusalOf(group.at(1, 'policy.create', NAMED)), /^outcome-unknown: /);
+  const tokensBefore = group.server(1).machine.totals().tokens;
+  group.server(1).loseNextOutcome = true;
+  t.match(await refusalOf(group.at(1, 'token.create', { draft: {} })), /^outcome-unknown: /);
+  // Of policies the name would keep a second one out.
+  t.equal(group.server(1).machine.totals().tokens, tokensBefore + 1);
   group.server(1).loseNextOutcome = true;
   const other = { draft: { name: 'p2', rules: '' } };
   const { value } = await group.at(1, 'policy.create', other, { requestId: 'mine' });

@@ -20,6 +20,7 @@ import { permissionDenied } from '../rights/permissions.ts';
 import { answeredInTime, WRITE_MAX_MS } from '../writes/answered-in-time.ts';
 import { CATCH_UP_MS } from '../writes/run-write.ts';
 import { untilNotOvertaken } from '../writes/under-way.ts';
+import { loggable } from './logged-input.ts';
 import { MovingPrimary } from './moving-primary.ts';
 import { ANSWER_BY_NAME } from './operator-answers.ts';
 import type {
@@ -211,8 +212,9 @@ class CheckedOperator implements OperatorDoor {
     const requireAllowed = (): void => this.#requireStill(rights, call);
     const asker = { by, call, reign: term, requireAllowed };
     const around = { group, moving: this.#moving, asker };
+    const logged = loggable(this.#deps.view, input);
     // An entry has secrets in it.
-    const act = { name, input: name === 'divergence-take' ? {} : input, by };
+    const act = { name, input: name === 'divergence-take' ? {} : logged(input), by };
     try {
       const answer = async () => ANSWER_BY_NAME[name](around, input);
       // What is being decided about the caller may have its answer before this has one.
@@ -229,7 +231,8 @@ class CheckedOperator implements OperatorDoor {
       return output;
     } catch (error) {
       // It may have come about in part, or be known to nobody.
-      if (isChange) logger.info({ ...act, failed: messageOf(error) }, 'operator acted');
+      const failed = logged(messageOf(error));
+      if (isChange) logger.info({ ...act, failed }, 'operator acted');
       throw error;
     }
   }

@@ -6,7 +6,7 @@ import { AUTOPILOT_DEFAULTS } from '../../../src/api/bodies/autopilot-settings.t
 import type { Endpoint } from '../../../src/api/endpoints/endpoint.ts';
 import { OPERATOR_ENDPOINTS } from '../../../src/api/endpoints/endpoints-operator.ts';
 import { openApiDocument } from '../../../src/api/endpoints/openapi.ts';
-import { CALL, newToken } from '../../service/harness.ts';
+import { CALL, newToken, ROOT } from '../../service/harness.ts';
 import {
   type Asked,
   IDS,
@@ -399,6 +399,31 @@ t.test('acts are logged with who did them, and no secret', async (t) => {
   t.equal(acts.length, tried.length, 'also those that came to nothing');
   for (const { fields } of acts) t.match(fields.by, /^[0-9a-f-]{36}$/);
   t.notMatch(JSON.stringify(server.log), 'root-secret');
+});
+
+t.test('acts are logged without a secret that somebody puts where an id belongs', async (t) => {
+  const server = await operatorServer();
+  const root = server.harness.machine.tokenBySecret(ROOT)!;
+  const { secretId } = await newToken(server.harness);
+  const bare = secretId.replaceAll('-', '');
+  const wrong = [secretId, ` ${secretId}/x`, ROOT, `${ROOT} `];
+  for (const id of [...wrong, bare, 'x'.repeat(10_000)]) {
+    const query = encodeURIComponent(id);
+    for (const ask of [
+      `DELETE /operator/raft/peer?id=${query}`,
+      `DELETE /operator/raft/peer?address=${query}`,
+      `POST /operator/raft/transfer-leader?id=${query}`,
+    ])
+      t.ok((await tell(server, 'service', { ask })).status >= 400, ask);
+    const body = JSON.stringify({ Datacenter: id });
+    await tell(server, 'service', { ask: 'PUT /operator/primary', body });
+  }
+  const acts = server.log.filter(({ message }) => message === 'operator acted');
+  t.ok(acts.length === 6 * 4 && acts.every(({ fields }) => fields.by === root.accessorId));
+  const text = JSON.stringify(acts);
+  for (const secret of [secretId, bare, ROOT]) t.notMatch(text, secret);
+  t.match(acts[0]?.fields, { input: { server: { id: '<hidden>' } }, failed: /^id "<hidden>" was/ });
+  t.ok(text.length < 20_000, `nor what is long: ${text.length} characters`);
 });
 
 t.test('acts are logged without what an entry says that is made again', async (t) => {

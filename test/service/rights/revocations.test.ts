@@ -105,6 +105,33 @@ t.test(
   },
 );
 
+t.test(
+  'rights: a copy that is made while its source changes has what the source has then',
+  async (t) => {
+    const harness = await createHarness();
+    const policies = [{ id: await newPolicy(harness, 'reading', 'acl = "read"') }];
+    const { accessorId } = await newToken(harness, { policies });
+    const clone = { accessorId, description: undefined, namespace: undefined };
+    const taken = harness.run('token.update', { accessorId, draft: {} });
+    const [{ value }] = await Promise.all([harness.run('token.clone', clone), taken]);
+    t.same(value.token.policies, []);
+    const deleted = harness.run('token.delete', { accessorId });
+    t.match(await refusalOf(harness.run('token.clone', clone)), /^token-not-found: /);
+    await deleted;
+  },
+);
+
+t.test('rights: an auth method that is deleted does not come back by an update', async (t) => {
+  const harness = await createHarness();
+  const draft = { type: 'jwt', config: {} };
+  await harness.run('auth-method.create', { draft: { ...draft, name: 'm' } });
+  const update = harness.run('auth-method.update', { name: 'm', draft: { config: {} } });
+  const deletion = harness.run('auth-method.delete', { name: 'm' });
+  t.match(await refusalOf(update), /^invalid: Invalid Auth Method: Type should be one of/);
+  t.equal((await deletion).value, true);
+  t.equal(harness.machine.authMethod('default' as NamespaceName, 'm'), undefined);
+});
+
 t.test('rights: nobody puts back the rights that are taken from them in that moment', async (t) => {
   const admin = 'acl = "write"';
   const kinds: readonly TableName[] = ['tokens', 'roles', 'policies', 'namespaces'];
