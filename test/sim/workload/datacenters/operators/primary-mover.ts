@@ -6,6 +6,7 @@ import {
   currentEpoch,
   isPrimary,
   type Replication,
+  removedOf,
 } from '../../../../../src/state/global-log/replication.ts';
 import type { FederationChecks } from '../../../checks/federation/federation-checks.ts';
 import type { MovingFault } from '../../../faults/fault-plan.ts';
@@ -101,8 +102,20 @@ export class PrimaryMover {
       const at = this.#options.checks.replicationOf(host);
       const isLast =
         at !== undefined && isPrimary(at) && currentEpoch(at).epoch >= this.#lastPromise(hosts);
-      return isLast && this.#promotionOf(host)?.outrunBy() === undefined;
+      const isIt = isLast && this.#promotionOf(host)?.outrunBy() === undefined;
+      return isIt && !this.#isShutOut(at.datacenter, hosts);
     });
+  }
+
+  /**
+   * Whether all others have removed it: where it was forced since, they have to have a primary of their own to let it
+   * back.
+   */
+  #isShutOut(datacenter: string, hosts: readonly SimHost[]): boolean {
+    const others = hosts
+      .map((host) => this.#options.checks.replicationOf(host))
+      .filter((at) => at !== undefined && at.datacenter !== datacenter);
+    return others.length > 0 && others.every((at) => removedOf(at).includes(datacenter));
   }
 
   #promotionOf(host: SimHost): Promotion | undefined {
