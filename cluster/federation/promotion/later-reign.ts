@@ -53,6 +53,8 @@ export class LaterReign {
   #reign = 0;
   /** Whoever was asked last said that it is the primary no more. Who does not answer may be gone by now. */
   #over: PrimaryClaim | undefined;
+  /** Of the last reign that the own log was told of from here; 0: of none. */
+  #learntEpoch = 0;
 
   constructor(options: LaterReignOptions) {
     this.#options = options;
@@ -88,9 +90,10 @@ export class LaterReign {
     const state = port.state();
     const claim = this.claimed();
     if (state === undefined || claim === undefined) return false;
+    const isStuck = state.isPrimary || state.primary === datacenter || this.#options.isDiverged();
     // What it wrote in any reign may be beside the later one, and is set apart before a snapshot of that is taken.
     const hasReigned = state.epochs.some(({ primary }) => primary === datacenter);
-    if (!hasReigned && !this.#options.isDiverged()) return false;
+    if (!isStuck && (!hasReigned || claim.epoch <= this.#learntEpoch)) return false;
     let over: PrimaryClaim | undefined;
     for (const address of claim.addresses) {
       const request = {
@@ -113,6 +116,7 @@ export class LaterReign {
       const fields = { epoch: latest.epoch, primary: latest.primary, ownEpoch: state.epoch };
       logger.warn(fields, 'a later reign has begun elsewhere');
       await port.fence(epochs);
+      this.#learntEpoch = latest.epoch;
       return true;
     }
     this.#over = over;

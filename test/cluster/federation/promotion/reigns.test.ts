@@ -133,6 +133,22 @@ t.test('renewal: is not tried again by whom it is nothing to', async (test) => {
   one.promotion.stop();
 });
 
+t.test(
+  'renewal: begins nothing behind what a person has begun while it heard the others',
+  async (test) => {
+    const { world, one, two, three } = threeDatacenters();
+    for (const each of [two, three]) each.follow(one, 10);
+    Object.assign(three, { maxEpoch: 2, votedFor: 'dc3' });
+    const renewed = one.promotion.onNewerEpoch(2);
+    await world.time.until('it hears them', () => one.askedAllCount === 1);
+    const { seq, hash } = one.cursor;
+    const begun = { epoch: 3, startSeq: seq + 1, startHash: hash, primary: 'dc1' };
+    Object.assign(one, { epochs: [...one.epochs, begun], maxEpoch: 3 });
+    await world.time.result(renewed);
+    test.same([one.state().epoch, one.maxEpoch, two.maxEpoch], [3, 3, 1]);
+  },
+);
+
 t.test('renewal: takes back nothing that was promised while it asked', async (test) => {
   const candidate = { maxEpoch: 2, votedFor: 'dc2' };
   for (const isRenewing of [false, true]) {
@@ -353,13 +369,16 @@ t.test('renewal: nor whom others have heard of, and this one has not', async (te
 });
 
 t.test('renewal: nor a reign of its own that it has lost itself', async (test) => {
-  const { world, one, three } = threeDatacenters();
-  Object.assign(three, { maxEpoch: 2, votedFor: 'dc3' });
-  // What it said before its disks were put back, as others pass it on.
-  one.claim = { datacenter: 'dc1', epoch: 4, addresses: [] };
-  await world.time.result(one.promotion.onNewerEpoch(2));
-  test.same([one.state().epoch, one.maxEpoch], [1, 1]);
-  test.match(world.time.log.join('\n'), /this datacenter began epoch 4, and has lost it/);
+  for (const epoch of [2, 4]) {
+    const { world, one, three } = threeDatacenters();
+    Object.assign(three, { maxEpoch: 2, votedFor: 'dc3' });
+    // What it said before its disks were put back, as others pass it on.
+    one.claim = { datacenter: 'dc1', epoch, addresses: [] };
+    await world.time.result(one.promotion.onNewerEpoch(2));
+    test.same([one.state().epoch, one.maxEpoch], [1, 1]);
+    const says = new RegExp(`this datacenter began epoch ${epoch}, and has lost it`);
+    test.match(world.time.log.join('\n'), says);
+  }
 });
 
 t.test('renewal: hears all again where somebody tells a number that is new', async (test) => {
@@ -560,6 +579,26 @@ t.test('force: whoever reigned before sets its own apart, whoever reigned since'
     one.divergent.map(({ epoch, seq }) => `${epoch}.${seq}`),
     ['1.7', '1.8', '1.9', '1.10', '2.11'],
   );
+});
+
+t.test('force: it is told of that once, as long as it takes to follow', async (test) => {
+  const { world, one, two, three } = threeDatacenters();
+  two.follow(one, 10);
+  three.follow(one, 10);
+  await world.time.result(one.promotion.handOver('dc2'));
+  one.follow(two, 1);
+  three.follow(two, 1);
+  await world.time.result(three.promotion.elect());
+  one.promotion.start();
+  await world.time.until('dc1 has heard', () => one.maxEpoch === 3);
+  await world.time.run(20_000);
+  const told = world.time.log.filter((line) => /a later reign has begun elsewhere/.test(line));
+  test.equal(told.length, 1);
+  one.follow(three, 10);
+  test.same([one.cursor, one.divergent], [three.cursor, []]);
+  await world.time.result(two.promotion.force(4));
+  await world.time.until('dc1 has heard of the next one, too', () => one.maxEpoch > 3);
+  one.promotion.stop();
 });
 
 t.test('force: its number is 1,000 to 999,999 behind the one that is named', async (test) => {
