@@ -139,8 +139,18 @@ t.test('directory: two of one epoch are told of', async (test) => {
     ['dc2', true],
   ]);
   test.equal(directory.rivalOf('dc2', 3), undefined);
+  directory.learn([
+    { ...RECORD, datacenter: 'dc0', primary: 'dc8', epoch: 3 },
+    { ...RECORD, datacenter: 'dc9', primary: 'dc9', epoch: 3 },
+  ]);
+  test.equal(directory.primary()?.datacenter, 'dc8', 'the same one everywhere');
+  directory.learn([{ ...RECORD, datacenter: 'dc0', primary: '', epoch: 0, count: 70_001 }]);
+  test.equal(directory.primary()?.datacenter, 'dc2');
   removed.push('dc2');
-  directory.learn([{ ...RECORD, primary: 'dc2' }]);
+  directory.learn([
+    { ...RECORD, primary: 'dc2' },
+    { ...RECORD, datacenter: 'dc9', primary: '', epoch: 0, count: 70_001 },
+  ]);
   test.same(rivals()[1], [undefined, true], 'one that was removed closes nobody');
 });
 
@@ -189,6 +199,29 @@ t.test(
       true,
     );
     test.same(directory.primary(), { datacenter: 'dc4', epoch: 5, addresses: [] });
+  },
+);
+
+t.test(
+  'directory: one that nobody has renewed for so long is neither news nor in the way',
+  async (test) => {
+    const world = new FeedWorld();
+    const directory = aDirectory(world, { forgetAfterMs: 60_000 });
+    test.equal(directory.learn([{ ...RECORD, ageMs: 60_001 }]), false);
+    test.equal(directory.learn([{ ...RECORD, ageMs: 60_000 }]), true);
+    const many = Array.from({ length: 100 }, (_, number) => ({
+      ...RECORD,
+      datacenter: `far-${number}`,
+      ageMs: 60_000,
+    }));
+    directory.learn(many);
+    await world.run(1);
+    test.equal(
+      directory.learn([{ ...RECORD, datacenter: 'dc4', ageMs: 0 }]),
+      true,
+      'there is room',
+    );
+    test.same(directory.datacenters(), ['dc4']);
   },
 );
 
@@ -468,6 +501,8 @@ t.test('directory: strangers are left out, and there are only so many', async (t
   }));
   directory.learn(many);
   test.equal(directory.records().length, DATACENTERS_MAX);
+  const moved = { ...RECORD, count: 70_001, epoch: 4 };
+  test.equal(directory.learn([moved]), true, 'those that are known are heard on');
   const addresses = Array.from({ length: 99 }, (_, port) => ({ host: 'h', port }));
   directory.write({ ...RECORD, addresses });
   test.equal(directory.addressesOf('dc1').length, ADDRESSES_MAX);

@@ -64,6 +64,18 @@ t.test('enlisting: what is not allowed yet is tried again until it is', async (t
   test.equal(clock.pendingCount, 0, 'all are there');
 });
 
+t.test('enlisting: nothing is tried again behind its end', async (test) => {
+  const { enlisting, clock, names } = await aPrimary();
+  enlisting.add('dc2', undefined);
+  const looked = enlisting.look();
+  enlisting.close();
+  await looked;
+  test.same([names(), clock.pendingCount], [['dc1', 'dc2'], 0]);
+  enlisting.add('dc3', undefined);
+  await enlisting.look();
+  test.same([names(), clock.pendingCount], [['dc1', 'dc2'], 0]);
+});
+
 t.test('enlisting: a proposal that fails is made again', async (test) => {
   const { enlisting, led, names, retry } = await aPrimary();
   led.isRefusing = true;

@@ -1,57 +1,51 @@
-// What a server is in the federation, by what the state of its datacenter says.
+// Whom other datacenters follow, and by whom it is counted what they have.
 
 import t from 'tap';
 import { feedStandingOf } from '../../../src/node/federation/federation-role.ts';
 import type { Datacenter, Replication } from '../../../src/state/global-log/replication.ts';
 
-const listed = (name: string, given: Partial<Datacenter> = {}): Datacenter => ({
-  ...{ name, isVoter: true, isWitness: false },
-  ...given,
+const LISTED: readonly Datacenter[] = [
+  { name: 'dc1', isVoter: true, isWitness: false },
+  { name: 'dc2', isVoter: true, isWitness: true },
+  { name: 'dc3', isVoter: false, isWitness: false, isRemoved: true },
+];
+
+function standing({ isReigning = true, ...given }: Partial<Replication & { isReigning: boolean }>) {
+  const epochs = [{ epoch: 4, startSeq: 7, startHash: new Uint8Array(32), primary: 'dc1' }];
+  const log = { datacenter: 'dc1', federationId: 'f', epochs, maxEpochPromised: 4 };
+  return feedStandingOf({
+    replication: { ...log, isDiverged: false, datacenters: LISTED, ...given } as Replication,
+    ...{ isReigning, level: 3, datacenters: ['dc1', 'dc2', 'dc4'], primaryAddresses: () => [] },
+  });
+}
+
+t.test('standing: a primary says who counts, and who is given nothing', (test) => {
+  const counted = {
+    voters: ['dc1', 'dc2'],
+    witnesses: ['dc2'],
+    joining: ['dc4'],
+    removed: ['dc3'],
+  };
+  test.same(standing({}), {
+    ...{ kind: 'primary', federationId: 'f', epoch: 4, epochStartSeq: 7, level: 3 },
+    ...counted,
+  });
+  test.match(standing({ datacenters: LISTED.slice(0, 2) }), { ...counted, removed: [] });
+  test.end();
 });
 
-const AT: Replication = {
-  ...{ datacenter: 'dc1', federationId: 'fed', maxEpochPromised: 2, votedFor: 'dc1' },
-  ...{ cursor: { epoch: 2, seq: 9, hash: new Uint8Array(32) }, isDiverged: false },
-  epochs: [{ epoch: 2, startSeq: 5, startHash: new Uint8Array(32), primary: 'dc1' }],
-  datacenters: [
-    listed('dc1'),
-    listed('dc2', { isWitness: true }),
-    listed('dc3', { isVoter: false, isRemoved: true }),
-  ],
-} as Partial<Replication> as Replication;
-
-const OWN = {
-  replication: AT,
-  isReigning: true,
-  level: 8,
-  datacenters: ['dc1', 'dc2', 'dc4'],
-  primaryAddresses: () => [{ host: '10.0.0.7', port: 8300 }],
-};
-
-t.test('feed: whoever leads the primary says who counts, and who is given nothing', async (t) => {
-  t.same(feedStandingOf(OWN), {
-    ...{ kind: 'primary', federationId: 'fed', epoch: 2, epochStartSeq: 5, level: 8 },
-    ...{ voters: ['dc1', 'dc2'], witnesses: ['dc2'], joining: ['dc4'], removed: ['dc3'] },
+t.test('standing: only whoever leads it says that its reign has ended', (test) => {
+  const ended = { federationId: 'f', epoch: 4 };
+  const promised = { maxEpochPromised: 5, votedFor: 'dc2' };
+  test.same(standing(promised), {
+    ...{ kind: 'elsewhere', addresses: [], says: 'the primary is dc1', ended },
   });
-});
-
-t.test('feed: everybody else says where it is to be had, and why not here', async (t) => {
-  const addresses = OWN.primaryAddresses();
-  const elsewhere = { kind: 'elsewhere', addresses };
-  t.same(feedStandingOf({ ...OWN, replication: undefined }), {
-    ...elsewhere,
-    says: 'this datacenter has no global log yet',
+  test.notOk('ended' in standing({ ...promised, isReigning: false }));
+  test.notOk('ended' in standing({ datacenter: 'dc2' }), 'it was never its own');
+  test.match(standing({ isReigning: false }), { says: 'another server leads the primary' });
+  const noLog = { ...{ isReigning: true, level: 3, datacenters: [] }, primaryAddresses: () => [] };
+  test.same(feedStandingOf({ ...noLog, replication: undefined }), {
+    ...{ kind: 'elsewhere', addresses: [], says: 'this datacenter has no global log yet' },
   });
-  t.same(feedStandingOf({ ...OWN, isReigning: false }), {
-    ...elsewhere,
-    says: 'another server leads the primary',
-  });
-  const outrun = { ...AT, maxEpochPromised: 3, votedFor: 'dc2' };
-  const ended = { federationId: 'fed', epoch: 2 };
-  const says = 'the primary is dc1';
-  t.same(feedStandingOf({ ...OWN, replication: outrun }), { ...elsewhere, says, ended });
-  t.same(feedStandingOf({ ...OWN, replication: outrun, isReigning: false }), {
-    ...elsewhere,
-    says,
-  });
+  test.end();
 });

@@ -317,6 +317,33 @@ t.test('majority: who is not listed yet makes none that the others know nothing 
   t.same(listed(), ['dc2', 'dc3', 'dc4', 'dc5']);
 });
 
+t.test(
+  'lease: counts from when this server has led the primary, and from no earlier time',
+  async (t) => {
+    const plan = { ...PLAN, firstPrimary: 'dc2', primaryLeaseMs: 30_000 };
+    const { federation, harness, clock } = await aServer(t, plan);
+    const names = ['dc2', 'dc3', 'dc4'];
+    for (const count of [2, 3]) {
+      const datacenters = names
+        .slice(0, count)
+        .map((name) => ({ name, isVoter: true, isWitness: false }));
+      const majoritySeq = harness.machine.position().seq;
+      await harness.one({ type: 'datacenters.set', datacenters, majoritySeq });
+    }
+    t.equal(harness.machine.replication()?.datacenters.length, 3);
+    clock.advance(60_000);
+    federation.onReign(3);
+    await settled();
+    clock.advance(25_000);
+    t.equal(federation.closedBecause(), undefined);
+    clock.advance(5_001);
+    t.match(
+      federation.closedBecause()?.message,
+      /has not heard a majority of the 3 datacenters for 30s/,
+    );
+  },
+);
+
 t.test('gone back: what it has lost counts behind its promise to itself, too', async (t) => {
   const { asks, federation, harness } = await aPrimaryOfThree(t);
   const federationId = 'fed';

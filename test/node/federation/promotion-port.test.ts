@@ -131,6 +131,12 @@ t.test('port: whoever was outrun yields, goes back, or goes on from its fork', a
   t.same(await one.port.take(await restFor(one, two)), two.at().cursor);
   t.equal(one.machine.digests().global, two.machine.digests().global);
 
+  const twice = await forked();
+  await twice.two.port.start({ epoch: 3, ...FORCED });
+  await twice.one.port.goBack(twice.two.at().epochs);
+  t.match(twice.one.at(), { cursor: twice.fork, isDiverged: false, maxEpochPromised: 2 });
+  t.same(await twice.one.port.take(await restFor(twice.one, twice.two)), twice.two.at().cursor);
+
   const again = await forked();
   await again.one.port.fence(again.two.at().epochs);
   t.match(again.one.at(), { isDiverged: true, maxEpochPromised: 2 });

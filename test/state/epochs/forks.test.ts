@@ -6,7 +6,13 @@ import { DEFAULT_NAMESPACE } from '../../../src/acl/ids.ts';
 import type { Change } from '../../../src/state/commands/commands.ts';
 import { NEWEST_LEVEL } from '../../../src/state/commands/feature-levels.ts';
 import { standingOf } from '../../../src/state/global-log/chain.ts';
-import { countIn, type EntryRange, isPrimary } from '../../../src/state/global-log/replication.ts';
+import {
+  countIn,
+  type EntryRange,
+  isPrimary,
+  type Replication,
+} from '../../../src/state/global-log/replication.ts';
+import { withPlace } from '../../../src/state/global-log/set-apart.ts';
 import { isVoid } from '../../../src/state/reads/standing.ts';
 import { stillHolds } from '../../../src/state/reads/standing-outcome.ts';
 import {
@@ -97,6 +103,20 @@ t.test('divergent entries: a command discards so many, and the next one the rest
   test.equal(await entries(), 6);
   await world.say('dc1', discard);
   test.same([world.at('dc1').divergent, await entries(), rows()], [[], 0, before - 1_030]);
+});
+
+t.test('a reign that left nothing is forgotten with the entry that comes in its place', (test) => {
+  const startHash = new Uint8Array(32);
+  const epochs = [1, 2].map((epoch) => ({ epoch, startSeq: epoch * 4, startHash, primary: 'dc1' }));
+  const nothing = { divergent: [], gone: [], unused: [] };
+  const replication = { epochs, ...nothing } as unknown as Replication;
+  const epochsBehind = (epoch: number, level = NEWEST_LEVEL) =>
+    withPlace({ level }, replication, { epoch, seq: 8 }).epochs.map((each) => each.epoch);
+  test.same(epochsBehind(1), [1], 'what it had beside that is settled, and listed nowhere');
+  test.same(epochsBehind(2), [1, 2]);
+  test.same(epochsBehind(3), [1, 2]);
+  test.same(epochsBehind(1, 2), [1, 2], 'as servers of an earlier release do');
+  test.end();
 });
 
 t.test('what was trimmed before the fork was known is counted as gone', async (test) => {

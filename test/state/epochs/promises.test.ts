@@ -267,6 +267,18 @@ t.test(
   },
 );
 
+t.test(
+  'fence: whoever was promised the epoch that is heard of has the promise still',
+  async (test) => {
+    const world = await World.open();
+    for (const voter of ['dc1', 'dc2'] as const) await world.promise(voter, 'dc2', 2);
+    test.equal(await world.start('dc2', 2, ['dc1']), 'applied');
+    test.equal(await world.fence('dc1', 'dc2'), 'applied');
+    test.match(world.at('dc1'), { maxEpochPromised: 2, votedFor: 'dc2' });
+    test.equal(await world.promise('dc1', 'dc2', 2), 'granted', 'the same one once more');
+  },
+);
+
 t.test('fence: nobody need know whose the first epoch was', async (test) => {
   const world = await World.open();
   await world.write('dc1');

@@ -70,6 +70,38 @@ t.test('removing: it needs the majority that every change of the voters needs', 
   test.equal(compared.kind, 'refused');
 });
 
+t.test(
+  'voters: two are changed behind a majority that has an entry of this epoch',
+  async (test) => {
+    const dc1 = new MachineHarness(new MemoryKv());
+    await dc1.one({
+      type: 'global-log.begin',
+      datacenter: 'dc1',
+      primary: 'dc1',
+      isWitness: false,
+    });
+    await dc1.one(BUILTINS);
+    const set = (datacenters: readonly Datacenter[], majoritySeq: number): Promise<string> =>
+      say(dc1, { type: 'datacenters.set', datacenters, majoritySeq });
+    const two = ['dc1', 'dc2'].map(voter);
+    test.equal(
+      await set([{ ...voter('dc1'), isWitness: true }], 0),
+      'not-allowed',
+      'it has objects',
+    );
+    test.equal(await set(two, 0), 'applied', 'it was alone');
+    const { datacentersSeq } = dc1.machine.replication()!;
+    const three = [...two, voter('dc3')];
+    test.equal(await set(three, datacentersSeq - 1), 'not-allowed', 'dc2 may not know of itself');
+    const at = dc1.machine.replication()!.cursor;
+    await dc1.one({ type: 'epoch.promise', epoch: 2, candidate: 'dc1', at });
+    const claim = { epoch: 2, promises: ['dc2'], isForced: false, isFromFork: false };
+    test.equal(await say(dc1, { type: 'epoch.start', ...claim }), 'applied');
+    test.equal(await set(three, datacentersSeq), 'not-allowed', 'what is of before can be lost');
+    test.equal(await set(three, headOf(dc1)), 'applied');
+  },
+);
+
 t.test('removing: nothing but an operator brings one back', async (test) => {
   const dc1 = await aPrimary();
   await dc1.one(remove('dc2', headOf(dc1)));

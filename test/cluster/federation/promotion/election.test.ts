@@ -179,6 +179,44 @@ t.test('promise: to nobody who lacks what others tell of while some are asked', 
   test.equal(two.maxEpoch, 1, 'and asking has them promise nothing');
 });
 
+t.test(
+  'promise: to nobody who lacks what is told while those who are there are heard',
+  async (test) => {
+    const { world, one, three } = threeDatacenters();
+    three.follow(one, 10);
+    world.cuts.add('dc3 dc2');
+    one.haveTold = async () => {
+      await world.pause();
+      one.ahead = [{ datacenter: 'dc4', upTo: { epoch: 1, seq: 12 } }];
+    };
+    test.match(
+      await refusalOf(world, three.promotion.elect()),
+      /dc1 does not answer \(dc1 has lost what dc4 has of its reigns/,
+    );
+  },
+);
+
+t.test('promise: of several that lead one datacenter the furthest counts', async (test) => {
+  for (const first of [0, 1]) {
+    const { world, one, two, three } = threeDatacenters();
+    for (const each of [two, three]) each.follow(one, 10);
+    const { cursor } = two;
+    world.cuts.add('dc3 dc2');
+    world.moved.set('dc2-old', 'dc2');
+    one.ahead = [{ datacenter: 'dc2', upTo: { epoch: 1, seq: 0 } }];
+    let askedCount = 0;
+    two.onWriterAsks = () => {
+      two.comesTo = askedCount % 2 === first ? { ...cursor, seq: 11 } : undefined;
+      askedCount += 1;
+    };
+    test.match(
+      await refusalOf(world, three.promotion.elect()),
+      /dc1 does not answer \(dc1 has lost what dc2 has of its reigns/,
+    );
+    test.equal(askedCount % 2, 0, 'at both addresses');
+  }
+});
+
 t.test('election: begins behind what others alone were told of', async (test) => {
   for (const isForced of [false, true]) {
     const { world, one, two, three } = threeDatacenters();

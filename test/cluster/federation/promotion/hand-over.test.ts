@@ -130,6 +130,22 @@ t.test('hand-over: nobody says that nothing has changed behind a promise', async
   test.same([one.isPrimary, one.maxEpoch, two.maxEpoch], [true, 1, 2], 'it follows no more');
 });
 
+t.test('hand-over: nor where its successor fails, or its answer is lost', async (test) => {
+  for (const isBegun of [false, true]) {
+    const { world, one, two, three } = threeDatacenters();
+    two.follow(one, 10);
+    three.follow(one, 10);
+    two.startFirst = () => {
+      if (!isBegun) throw new Error('its disk hangs');
+      world.lossPart = 1;
+      return true;
+    };
+    const says = isBegun ? 'undecided: the answer is lost' : 'undecided: its disk hangs';
+    test.equal(await refusalOf(world, one.promotion.handOver('dc2')), says);
+    test.same([one.isPrimary, two.isPrimary], [false, isBegun]);
+  }
+});
+
 t.test('hand-over: a successor that dies behind the promise is asked again', async (test) => {
   const { world, one, two, three } = threeDatacenters();
   two.follow(one, 10);
@@ -152,6 +168,8 @@ t.test('hand-over: a successor that dies behind the promise is asked again', asy
   one.passesOver = 'dc3 has 2.11: that reign has begun';
   test.equal(await refusalOf(world, one.promotion.handOver('dc2')), `refused: ${one.passesOver}`);
   one.passesOver = undefined;
+  // Whoever is no primary hears nobody.
+  one.ackedSeqs.clear();
   test.equal(await world.time.result(one.promotion.handOver('dc2')), 3);
   test.same([one.isPrimary, two.isPrimary], [false, true]);
   one.follow(two, 100);

@@ -46,6 +46,20 @@ t.test(
   },
 );
 
+t.test('places: whoever leads no more by then does not say how far it is', async (test) => {
+  const { world, one, two } = threeDatacenters();
+  two.haveTold = async () => {
+    two.isLeader = false;
+  };
+  const asking = {
+    addressesOf: () => [{ host: 'dc2', port: 1 }],
+    call: (to: { readonly host: string }, request: Parameters<typeof world.call>[2]) =>
+      world.call(one, to.host, request),
+  };
+  const question = { datacenter: 'dc2', candidate: 'dc1', cursor: one.cursor, deadlineMs: 1_000 };
+  test.same(await world.time.result(askPlaces(asking, question)), []);
+});
+
 t.test(
   'places: what is on its way to a disk is not given yet, and nothing is given up for it',
   async (test) => {
