@@ -17,6 +17,11 @@ const WHOLE: Cuts = {
   ...{ hasNoRestores: false, hasNoForks: false, hasNoPutBacks: false, areAllNew: false },
 };
 
+const WITH_ALL_DRAWS: Cuts = {
+  ...{ ...WHOLE, hasNoLocalRights: false, hasNoAbsences: false, hasNoRushes: false },
+  ...{ hasNoForeigners: false, hasNoChangedTokens: false, hasNoPairs: false },
+};
+
 /** Runs that found something: a fault of the product or of the simulator itself. */
 const SAVED: readonly {
   readonly seed: number;
@@ -215,6 +220,24 @@ const SAVED: readonly {
   { seed: 2_059_926, subject: 'datacenters', cuts: WHOLE },
   // An archive had `default` at another index: all local tokens of the other datacenters were taken for void.
   { seed: 3_020_037, subject: 'datacenters', cuts: { ...WHOLE, hasNoForeigners: false } },
+  // Whom one primary had removed and another datacenter elected came back empty, and was lent the log.
+  {
+    seed: 2_202_091,
+    subject: 'datacenters',
+    cuts: {
+      ...{ ...WITH_ALL_DRAWS, only: [0, 1, 4, 5, 8, 10, 11, 14, 36, 38] },
+      ...{ clientCount: 2, safetyMs: 16_848 },
+    },
+  },
+  // A removed datacenter that was forced was taken for the primary, and nobody made one that lets it back.
+  {
+    seed: 2_204_920,
+    subject: 'datacenters',
+    cuts: {
+      ...{ ...WITH_ALL_DRAWS, only: [0, 2, 3, 5, 6, 7, 8, 9, 10, 11, 19, 21, 34, 36] },
+      keepsAll: true,
+    },
+  },
 ];
 
 const SNAPSHOT_SEED = 503;
