@@ -80,11 +80,16 @@ export class Directory {
     return this.#recordsIn(this.#stillRemoved());
   }
 
-  /** Their names, in order, and of those that were let back and have said nothing since. */
+  /** Their names, in order. */
   datacenters(): readonly string[] {
     this.#forgetOld();
-    const letBack = [...this.#removed.keys()].filter((each) => !this.#isRemoved(each));
-    return [...new Set([...this.#known.keys(), ...letBack])].sort();
+    return [...this.#known.keys()].sort();
+  }
+
+  /** Those that were removed, have been let back, and have said nothing since. */
+  letBack(): readonly string[] {
+    this.#forgetOld();
+    return [...this.#removed.keys()].filter((each) => !this.#isRemoved(each));
   }
 
   /** None while nobody has told. */

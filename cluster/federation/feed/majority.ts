@@ -8,7 +8,7 @@ export interface Acknowledged {
   readonly voters: readonly string[];
   /** Others that will be listed. */
   readonly joining: readonly string[];
-  /** Others were removed: who has not heard of it elects by a list that has them. */
+  /** Others were removed, or are let back and not here yet: who has not heard of it elects by a list that has them. */
   readonly hasRemoved: boolean;
   /** Those of the voters that have a vote and the log, and nothing of what a restore brought. */
   readonly witnesses: readonly string[];

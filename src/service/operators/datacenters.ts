@@ -60,9 +60,9 @@ export async function allowDatacenter(
 }
 
 /**
- * Of two voters the other one may know nothing of the removal, and elect itself with the one that was removed. As long
- * as that stands in the list, or is there and asked for more itself, nothing counts as acknowledged without one of
- * them; of one that was let back and is nowhere nobody would know that.
+ * Of two voters the other one may know nothing of the removal, and be elected with the one that was removed. As long as
+ * that stands in the list, or is remembered since it was heard, nothing is at a majority without one of them; of one
+ * that was let back and is nowhere nobody would know that.
  */
 function requireRemovalHeard(
   { name, lastContactMs = Infinity }: ShownDatacenter,

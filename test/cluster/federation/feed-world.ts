@@ -236,6 +236,7 @@ export function primaryStanding(
     witnesses: [],
     joining: [],
     removed: [],
+    letBack: [],
     ...given,
   };
 }
