@@ -294,6 +294,7 @@ function leftBy({ alone, during }: Joins): readonly number[] {
 }
 
 async function removeServer(leaderPort: number, server: Server): Promise<void> {
+  await stopAll([server]);
   const at = `http://127.0.0.1:${leaderPort}/v1/operator/raft/peer`;
   const answer = await fetch(`${at}?address=127.0.0.1:${server.clusterPort}`, {
     method: 'DELETE',
@@ -302,5 +303,4 @@ async function removeServer(leaderPort: number, server: Server): Promise<void> {
   if (answer.status !== 200) {
     throw new Error(`${server.name} is not removed: ${answer.status} ${await answer.text()}`);
   }
-  await stopAll([server]);
 }
