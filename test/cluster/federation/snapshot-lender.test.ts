@@ -10,7 +10,8 @@ import {
   SNAPSHOT_METHOD,
 } from '../../../cluster/federation/snapshot/snapshot-frames.ts';
 import { settled } from '../../support/simulated/simulated-world.ts';
-import { ask, bigPrimary, refusalOf } from './big-primary.ts';
+import { bigPrimary } from './big-primary.ts';
+import { ask, refusalOf } from './feed/cases.ts';
 import { type PrimaryNode, primaryStanding } from './feed-world.ts';
 
 async function open(primary: PrimaryNode, datacenter = 'dc2'): Promise<string> {

@@ -18,7 +18,8 @@ import {
 } from '../../../cluster/federation/snapshot/snapshot-frames.ts';
 import type { SnapshotSink } from '../../../cluster/federation/snapshot/snapshot-sink.ts';
 import { RpcError } from '../../../cluster/transport/calls/rpc-error.ts';
-import { ask, bigPrimary, refusalOf } from './big-primary.ts';
+import { bigPrimary } from './big-primary.ts';
+import { ask, refusalOf } from './feed/cases.ts';
 import {
   aSecondary,
   chainViolations,
