@@ -47,10 +47,10 @@ export function refusingOutsiders(
 }
 
 /**
- * Whoever reads of a log that it is removed in is given nothing of it, also where others follow it in a later reign: it
- * may have lost that, with its disks. Throws RpcRefusal.
+ * Whom the log of this datacenter has removed is given nothing of that log, also where others follow it in a later
+ * reign: it may have lost that one, with its disks. Throws RpcRefusal.
  */
-export function requireListed(
+export function requireNotRemoved(
   { datacenter }: Pick<Identity, 'datacenter'>,
   { removed }: { readonly removed: readonly string[] },
 ): void {

@@ -11,7 +11,7 @@ import { RpcRefusal } from '../../transport/calls/rpc-error.ts';
 import type { RpcCaller, RpcRequest, RpcServer } from '../../transport/transport.ts';
 import type { EntrySource } from '../entry-source.ts';
 import { positionText } from '../global-log.ts';
-import { otherClusterText, requireListed } from '../refuse-outsiders.ts';
+import { otherClusterText, requireNotRemoved } from '../refuse-outsiders.ts';
 import { type AckLevel, type AckResult, AckWaiters, type AckWish } from './ack-waiters.ts';
 import { type AheadFollower, AheadFollowers, type ToldPlace } from './ahead-followers.ts';
 import {
@@ -251,7 +251,7 @@ export class FeedServer {
       this.#noteAhead(from, hello, epoch);
       return this.#yieldTo(newest, from);
     }
-    requireListed(from, standing);
+    requireNotRemoved(from, standing);
     this.#requireLevel(hello, from, standing.level);
     const follower = this.#admit(from, hello);
     this.#noteAhead(from, hello, epoch);

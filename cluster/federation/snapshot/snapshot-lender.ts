@@ -11,7 +11,7 @@ import { RpcRefusal } from '../../transport/calls/rpc-error.ts';
 import type { RpcCaller, RpcRequest, RpcServer } from '../../transport/transport.ts';
 import type { FeedStanding } from '../feed/feed-server.ts';
 import { type GlobalCursor, positionText } from '../global-log.ts';
-import { requireListed } from '../refuse-outsiders.ts';
+import { requireNotRemoved } from '../refuse-outsiders.ts';
 import { PIECES_AHEAD } from './borrow-snapshot.ts';
 import {
   type ChunkWish,
@@ -220,7 +220,7 @@ export class SnapshotLender {
     if (standing.kind === 'elsewhere') {
       throw new RpcRefusal(SNAPSHOT_REFUSAL.elsewhere, standing.says);
     }
-    requireListed(from, standing);
+    requireNotRemoved(from, standing);
     const areKnown = askedBy !== '' && standing.federationId !== '';
     if (!areKnown || askedBy === standing.federationId) return standing;
     const says = `the snapshots here are of federation ${standing.federationId}, not of ${askedBy}`;
