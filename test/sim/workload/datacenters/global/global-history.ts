@@ -38,8 +38,6 @@ export interface GlobalWrite {
   stands: { readonly at: Place; readonly ack: AckLevel } | undefined;
   /** Who answered that it can be read there by now. */
   visibleAt: Asked | undefined;
-  /** Where the log was, as the refusal says. */
-  refusedAt?: Place | undefined;
 }
 
 /** default: as new as the datacenter has it; stale: as this server has it; position: not before a place. */

@@ -181,10 +181,14 @@ export class GlobalJudge {
     if (before !== undefined) requireCondition(violations, write, { known, before: before.rows });
   }
 
-  /** A repeat that comes behind a restore may be refused on account of what the archive has of the first try. */
-  #wasForgotten({ refusedAt }: GlobalWrite, { entry }: KnownEntry): boolean {
-    if (refusedAt === undefined) return false;
-    return this.#restoreCountAt(entry.seq) < this.#restoreCountAt(refusedAt.seq);
+  /**
+   * A repeat that comes behind a restore, a server's own among them, may be refused on account of what the archive
+   * has, or has not. Where it was refused is not told: an answer names what the datacenter that was asked has.
+   */
+  #wasForgotten({ returnMs }: GlobalWrite, { entry }: KnownEntry): boolean {
+    return this.#chain.some(({ entry: { body, seq }, atMs }) => {
+      return body.kind === 'reset' && seq > entry.seq && atMs <= returnMs;
+    });
   }
 
   #restoreCountAt(seq: number): number {

@@ -286,7 +286,6 @@ export class GlobalSessions implements GlobalHistory {
     this.counts[isDone ? 'acknowledged' : 'refused'] += 1;
     this.#learn(client, target, came);
     if (!isDone && mayBeDone) return true;
-    if (!isDone && typeof came !== 'string') write.refusedAt = placeIn(came);
     write.output = output;
     write.returnMs = this.#options.world.time.nowMs;
     return true;
