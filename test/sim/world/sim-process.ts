@@ -18,6 +18,8 @@ export interface ClockFaults {
   readonly rate: number;
   wallOffsetMs: number;
   wallDrift: number;
+  /** The latest that the wall clock has shown, in any life and before any step. */
+  furthestWallMs: number;
 }
 
 export interface ProcessOptions {
@@ -102,7 +104,11 @@ export class SimProcess {
   #clockOf(time: VirtualTime, clocks: ClockFaults): Clock {
     return {
       monotonicMs: () => time.nowMs * clocks.rate,
-      wallMs: () => Math.floor(WALL_START_MS + time.nowMs * clocks.wallDrift + clocks.wallOffsetMs),
+      wallMs: () => {
+        const wallMs = WALL_START_MS + time.nowMs * clocks.wallDrift + clocks.wallOffsetMs;
+        clocks.furthestWallMs = Math.max(clocks.furthestWallMs, Math.floor(wallMs));
+        return Math.floor(wallMs);
+      },
       after: (delayMs, action): Timer => this.#timer(time, delayMs / clocks.rate, action),
     };
   }

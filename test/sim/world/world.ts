@@ -50,7 +50,10 @@ export class World {
   }
 
   addHost(clocks: { readonly rate: number; readonly wallDrift: number }): SimHost {
-    const host = new SimHost(this, this.#hosts.length + 1, { ...clocks, wallOffsetMs: 0 });
+    const host = new SimHost(this, this.#hosts.length + 1, {
+      ...clocks,
+      ...{ wallOffsetMs: 0, furthestWallMs: 0 },
+    });
     this.#hosts.push(host);
     return host;
   }

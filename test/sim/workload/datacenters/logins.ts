@@ -51,6 +51,11 @@ interface GivenBack {
   readonly atMs: number | undefined;
 }
 
+/** Whether any of their wall clocks has ever shown a later moment: one that was set back may have deleted by it. */
+export function wasReached(hosts: readonly SimHost[], atMs: number): boolean {
+  return hosts.some(({ clocks }) => clocks.furthestWallMs > atMs);
+}
+
 /**
  * What a server said of a token that was presented to it, and its wall clock before that and after: none while it is
  * down.
@@ -162,7 +167,7 @@ export class Logins {
 
   /** Whether it is not there because its time has passed. A token that works after its time is a finding. */
   hasExpired(target: LoginTarget, { host, isFound, beforeMs, afterMs }: Shown): boolean {
-    const { accessorId, expiresAtMs, isLocal, key, site } = target;
+    const { expiresAtMs, isLocal, key, site } = target;
     if (isFound) {
       const nowMs = Math.min(beforeMs ?? 0, afterMs ?? 0);
       this.#options.violations.require(nowMs <= expiresAtMs, CHECKER, () => {
@@ -172,9 +177,7 @@ export class Logins {
     }
     if ((afterMs ?? Number.POSITIVE_INFINITY) > expiresAtMs) return true;
     // Whoever deletes it may have another clock. That all share are deleted by an entry of the log.
-    const { originOf, sites } = this.#options;
-    const mayExpire = expiresAtMs < Number.POSITIVE_INFINITY;
-    return mayExpire && isLocal && originOf(sites[site]!, accessorId) === undefined;
+    return isLocal && wasReached(this.#options.sites[site]!, expiresAtMs);
   }
 
   /** Whether nothing is left on the disk of a host that has expired by the clocks of all of these. */

@@ -15,7 +15,7 @@ import type { SimHost } from '../../../world/sim-host.ts';
 import type { Stream } from '../../../world/stream.ts';
 import type { ChangedTarget, LocalRightTarget, RightAbout } from '../../acl-requests.ts';
 import type { Came } from '../../came.ts';
-import type { Shown } from '../logins.ts';
+import { type Shown, wasReached } from '../logins.ts';
 import type { Losses } from '../losses.ts';
 import type { DrawnLinks } from './changed-links.ts';
 import {
@@ -272,10 +272,9 @@ export class ChangedTokens {
 
   /** Whether it may be void by somebody's clock, who has deleted it. One that works after its time is a finding. */
   hasExpired(
-    { accessorId, expiresAtMs, key, site }: ChangedTarget,
+    { expiresAtMs, key, site }: ChangedTarget,
     { host, isFound, beforeMs, afterMs }: Shown,
   ): boolean {
-    if (expiresAtMs === Number.POSITIVE_INFINITY) return false;
     if (isFound) {
       const nowMs = Math.min(beforeMs ?? 0, afterMs ?? 0);
       this.#options.violations.require(nowMs <= expiresAtMs, 'revocations', () => {
@@ -283,8 +282,7 @@ export class ChangedTokens {
       });
       return false;
     }
-    if ((afterMs ?? Number.POSITIVE_INFINITY) > expiresAtMs) return true;
-    return this.#options.sites[site]!.every((each) => !this.#options.isLeft(each, accessorId));
+    return wasReached(this.#options.sites[site]!, expiresAtMs);
   }
 
   /** Whether nothing is left on the disk of a host that has expired by all of these clocks, or lost its namespace. */
