@@ -238,6 +238,14 @@ const SAVED: readonly {
       keepsAll: true,
     },
   },
+  // A server's own repeat came behind a restore, was refused on account of the archive, and that was taken for a lie.
+  { seed: 2_207_448, subject: 'datacenters', cuts: { ...WITH_ALL_DRAWS, safetyMs: 22_500 } },
+  // Who deleted an expired token set its clock back, a server that was cut off had it, and it was taken for lost.
+  {
+    seed: 2_210_268,
+    subject: 'datacenters',
+    cuts: { ...WITH_ALL_DRAWS, only: [0, 1, 6], hasNoPutBacks: true },
+  },
 ];
 
 const SNAPSHOT_SEED = 503;
