@@ -1,16 +1,10 @@
 // What each command sends: method, path, query and body, in order.
 
 import t from 'tap';
-import { certify, makeAuthority } from '../support/certificates.ts';
 import {
-  AUTHORIZATION,
-  LOGIN_EXPLANATION,
-  MEMBER,
   METHOD,
   NAMESPACE,
   OTHER_POLICY_ID,
-  PLAIN_TOKEN,
-  POLICIES,
   POLICY,
   POLICY_ID,
   ROLE,
@@ -18,17 +12,12 @@ import {
   RULE,
   RULE_ID,
   SECRET,
-  TEMPLATE,
   TOKEN,
   TOKEN_ID,
 } from './fixtures.ts';
-import { run, type Script } from './harness.ts';
+import { run } from './harness.ts';
+import { ANONYMOUS, FILES, policy, role, rule, SERVER, token } from './whole-server.ts';
 
-const ANONYMOUS = PLAIN_TOKEN.AccessorID;
-const token = `/v1/acl/token/${TOKEN_ID}`;
-const policy = `/v1/acl/policy/${POLICY_ID}`;
-const role = `/v1/acl/role/${ROLE_ID}`;
-const rule = `/v1/acl/binding-rule/${RULE_ID}`;
 const page = 'limit=1000';
 /** What the token of the fixtures grants, as an update sends it back. */
 const kept = {
@@ -37,62 +26,6 @@ const kept = {
   ServiceIdentities: TOKEN.ServiceIdentities,
   NodeIdentities: TOKEN.NodeIdentities,
   TemplatedPolicies: [{ TemplateName: 'builtin/service', TemplateVariables: { name: 'api' } }],
-};
-
-const SERVER: NonNullable<Script['answers']> = {
-  'PUT /v1/acl/bootstrap': { value: { ID: SECRET, ...TOKEN } },
-  'GET /v1/acl/tokens': { value: [TOKEN, PLAIN_TOKEN] },
-  'PUT /v1/acl/token': { value: TOKEN },
-  'GET /v1/acl/token/self': { value: TOKEN },
-  [`GET ${token}`]: { value: TOKEN },
-  [`PUT ${token}`]: { value: TOKEN },
-  [`PUT ${token}/clone`]: { value: TOKEN },
-  [`DELETE ${token}`]: { value: true },
-  [`GET /v1/acl/token/${ANONYMOUS}`]: { value: PLAIN_TOKEN },
-  'GET /v1/acl/policies': { value: POLICIES },
-  'PUT /v1/acl/policy': { value: POLICY },
-  'GET /v1/acl/policy/name/ops': { value: POLICY },
-  [`GET ${policy}`]: { value: POLICY },
-  [`PUT ${policy}`]: { value: POLICY },
-  [`DELETE ${policy}`]: { value: true },
-  'GET /v1/acl/roles': { value: [ROLE] },
-  'PUT /v1/acl/role': { value: ROLE },
-  'GET /v1/acl/role/name/deployers': { value: ROLE },
-  [`GET ${role}`]: { value: ROLE },
-  [`PUT ${role}`]: { value: ROLE },
-  [`DELETE ${role}`]: { value: true },
-  'GET /v1/acl/auth-methods': { value: [METHOD] },
-  'PUT /v1/acl/auth-method': { value: METHOD },
-  'GET /v1/acl/auth-method/ci': { value: METHOD },
-  'PUT /v1/acl/auth-method/ci': { value: METHOD },
-  'DELETE /v1/acl/auth-method/ci': { value: true },
-  'GET /v1/acl/binding-rules': { value: [RULE] },
-  'PUT /v1/acl/binding-rule': { value: RULE },
-  [`GET ${rule}`]: { value: RULE },
-  [`PUT ${rule}`]: { value: RULE },
-  [`DELETE ${rule}`]: { value: true },
-  'GET /v1/acl/templated-policies': { value: { 'builtin/service': TEMPLATE } },
-  'GET /v1/acl/templated-policy/name/builtin%2Fservice': { value: TEMPLATE },
-  'POST /v1/acl/templated-policy/preview/builtin%2Fservice': { value: POLICY },
-  'GET /v1/namespaces': { value: [NAMESPACE] },
-  'PUT /v1/namespace': { value: NAMESPACE },
-  'GET /v1/namespace/team-a': { value: NAMESPACE },
-  'PUT /v1/namespace/team-a': { value: NAMESPACE },
-  'DELETE /v1/namespace/team-a': { value: true },
-  'POST /v1/internal/acl/authorize': { value: [AUTHORIZATION] },
-  [`POST /v1/internal/acl/authorize/${TOKEN_ID}`]: { value: [AUTHORIZATION] },
-  'POST /v1/acl/login': { value: TOKEN },
-  'POST /v1/acl/login/explain': { value: LOGIN_EXPLANATION },
-  'POST /v1/acl/logout': { value: true },
-  'GET /v1/agent/members': { value: [MEMBER] },
-};
-
-const FILES = {
-  'rules.hcl': 'acl = "read"\n',
-  'config.json': '{"BoundIssuer":"https://other.example"}',
-  jwt: 'header.payload.signature\n',
-  secret: `${SECRET}\n`,
-  variables: '{"name":"api"}',
 };
 
 /** Command line → requests; a body stands as a value behind its request. */
@@ -483,162 +416,3 @@ for (const line of CHANGES) {
     t.match(err, /not as --cas 13 expects: what was read has ModifyIndex 12; nothing was changed/);
   });
 }
-
-t.test('every request: carries the token and nothing of the other dialect', async (t) => {
-  const { requests } = await run(['acl', 'policy', 'create', '-name', 'x', '-token', SECRET], {
-    answers: SERVER,
-  });
-  t.same(requests[0]?.headers, {
-    accept: 'application/json, application/problem+json',
-    'content-type': 'application/json',
-    'x-service-token': SECRET,
-  });
-});
-
-const SOURCES: readonly (readonly [
-  name: string,
-  flags: readonly string[],
-  environment: Readonly<Record<string, string>>,
-  sent: string | undefined,
-])[] = [
-  [
-    'a flag before all else',
-    ['--token', 'from-flag', '--token-file', 'secret'],
-    { CONCLAVE_TOKEN: 'from-env' },
-    'from-flag',
-  ],
-  [
-    'a file named by a flag before the environment',
-    ['--token-file', 'secret'],
-    { CONCLAVE_TOKEN: 'from-env' },
-    SECRET,
-  ],
-  [
-    'CONCLAVE_TOKEN before CONCLAVE_TOKEN_FILE',
-    [],
-    { CONCLAVE_TOKEN: 'from-env', CONCLAVE_TOKEN_FILE: 'secret' },
-    'from-env',
-  ],
-  ['CONCLAVE_TOKEN_FILE', [], { CONCLAVE_TOKEN_FILE: 'secret' }, SECRET],
-  ['a flag that names a file with @', ['--token', '@secret'], {}, SECRET],
-  ['nothing', [], {}, undefined],
-];
-
-for (const [name, flags, environment, sent] of SOURCES) {
-  t.test(`the token: comes from ${name}`, async (t) => {
-    const { requests } = await run(['members', ...flags], {
-      answers: SERVER,
-      environment,
-      files: FILES,
-    });
-    t.equal(requests[0]?.headers['x-service-token'], sent);
-  });
-}
-
-t.test('--token-of: asks in the name of that token, not of the own one', async (t) => {
-  const { requests } = await run(
-    [
-      'acl',
-      'explain',
-      '--resource',
-      'acl',
-      '--access',
-      'read',
-      '--token-of',
-      '@secret',
-      '--token',
-      'mine-mine',
-    ],
-    { answers: SERVER, files: FILES },
-  );
-  t.same(
-    requests.map(({ headers }) => headers['x-service-token']),
-    [SECRET],
-  );
-});
-
-t.test('common flags: reach the query of the request', async (t) => {
-  const { asked } = await run(
-    ['acl', 'policy', 'list', '-stale', '-ns', '*', '-datacenter=dc2', '-consistent=false'],
-    { answers: SERVER },
-  );
-  t.same(asked, [`GET /v1/acl/policies?ns=*&dc=dc2&stale&${page}`]);
-});
-
-t.test('consistency: is not asked of a write', async (t) => {
-  const { asked } = await run(['acl', 'policy', 'delete', POLICY_ID, '--stale'], {
-    answers: SERVER,
-  });
-  t.same(asked, [`DELETE ${policy}`]);
-});
-
-t.test('CONCLAVE_NAMESPACE: is the namespace where endpoints have one', async (t) => {
-  const environment = { CONCLAVE_NAMESPACE: 'team-a' };
-  const list = await run(['acl', 'role', 'list'], { answers: SERVER, environment });
-  const self = await run(['acl', 'token', 'read', '--self'], { answers: SERVER, environment });
-  t.same(list.asked, [`GET /v1/acl/roles?ns=team-a&${page}`]);
-  t.same(self.asked, ['GET /v1/acl/token/self']);
-});
-
-const AUTHORITY = makeAuthority('all');
-
-const ADDRESSES: readonly (readonly [
-  given: string,
-  url: string,
-  socketPath: string | undefined,
-])[] = [
-  ['10.0.0.1:9500', 'http://10.0.0.1:9500/v1/agent/members', undefined],
-  ['https://acl.example/', 'https://acl.example/v1/agent/members', undefined],
-  ['unix:///run/conclave.sock', 'http://localhost/v1/agent/members', '/run/conclave.sock'],
-];
-
-for (const [given, url, socketPath] of ADDRESSES) {
-  t.test(`CONCLAVE_HTTP_ADDR=${given}: is where the request goes`, async (t) => {
-    const { requests, transports } = await run(['members'], {
-      answers: SERVER,
-      environment: { CONCLAVE_HTTP_ADDR: given, CONCLAVE_CACERT: 'ca.pem' },
-      files: { 'ca.pem': AUTHORITY.cert },
-    });
-    t.equal(requests[0]?.url, url);
-    const tls = { ca: AUTHORITY.cert, cert: undefined, key: undefined };
-    t.same(transports[0], { socketPath, tls });
-  });
-}
-
-t.test('certificates: an own one is shown, and what cannot be read is named', async (t) => {
-  const own = certify(AUTHORITY, 'own');
-  const files = {
-    'text.pem': 'no certificate',
-    'c.pem': own.cert,
-    'k.pem': own.key,
-    'key.pem': certify(AUTHORITY, 'other').key,
-    'cut.pem': AUTHORITY.cert + AUTHORITY.cert.slice(0, -100),
-  };
-  const shown = ['--client-cert', 'c.pem', '--client-key', 'k.pem'];
-  const { transports } = await run(['members', ...shown], { answers: SERVER, files });
-  t.same(transports[0]?.tls, { ca: undefined, ...own });
-  for (const [given, says] of [
-    [['--client-cert', 'c.pem'], '--client-cert and --client-key belong together'],
-    [['--ca-file', 'none.pem'], '--ca-file: cannot read the file none.pem'],
-    [
-      ['--ca-file', 'text.pem'],
-      '--ca-file (or CONCLAVE_CACERT): the file holds no certificate as PEM',
-    ],
-    [['--ca-file', 'key.pem'], 'the file holds no certificate as PEM'],
-    [['--ca-file', 'cut.pem'], 'a certificate as PEM that cannot be read, number 2 of 2'],
-    [['--client-cert', 'none.pem', '--client-key', 'k.pem'], '--client-cert: cannot read the file'],
-    [
-      ['--client-cert', 'k.pem', '--client-key', 'k.pem'],
-      '--client-cert (or CONCLAVE_CLIENT_CERT): the file holds no certificate as PEM',
-    ],
-    [
-      ['--client-cert', 'c.pem', '--client-key', 'key.pem'],
-      '--client-key (or CONCLAVE_CLIENT_KEY): the file does not hold the key of --client-cert',
-    ],
-    [['--client-cert', 'c.pem', '--client-key', 'text.pem'], 'does not hold the key of'],
-  ] as const) {
-    const { status, err } = await run(['members', ...given], { answers: SERVER, files });
-    t.match(err, says);
-    t.equal(status, 2);
-  }
-});
