@@ -76,7 +76,6 @@ async function oneRound(secondsEach: number): Promise<Round> {
     witnesses: [],
     joining: [],
     removed: [],
-    letBack: [],
   };
   const parts = { clock: systemClock, random: systemRandom, logger, standing: () => standing };
   const feed = new FeedServer({ ...parts, datacenter: 'dc1', source: log, onNewerEpoch: silent });

@@ -246,6 +246,12 @@ const SAVED: readonly {
     subject: 'datacenters',
     cuts: { ...WITH_ALL_DRAWS, only: [0, 1, 6], hasNoPutBacks: true },
   },
+  // Who was removed was elected all the same, lost its disks, and was let back: it made a majority with who knew nothing.
+  {
+    seed: 2_222_182,
+    subject: 'datacenters',
+    cuts: { ...WITH_ALL_DRAWS, only: [1, 10, 11, 12, 13, 14, 20, 27, 28, 29, 32] },
+  },
 ];
 
 const SNAPSHOT_SEED = 503;

@@ -86,12 +86,6 @@ export class Directory {
     return [...this.#known.keys()].sort();
   }
 
-  /** Those that were removed, have been let back, and have said nothing since. */
-  letBack(): readonly string[] {
-    this.#forgetOld();
-    return [...this.#removed.keys()].filter((each) => !this.#isRemoved(each));
-  }
-
   /** None while nobody has told. */
   addressesOf(datacenter: string): readonly NetAddress[] {
     if (this.#isRemoved(datacenter)) return [];

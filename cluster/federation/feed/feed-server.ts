@@ -50,8 +50,6 @@ export type FeedStanding =
       readonly joining: readonly string[];
       /** Those that an operator has removed. */
       readonly removed: readonly string[];
-      /** Those that an operator has let back, and that are not here yet. */
-      readonly letBack: readonly string[];
     }
   /** Another one does: at these addresses, as far as is known. */
   | {
@@ -449,9 +447,6 @@ export class FeedServer {
     const { head, restoredSeq } = source;
     const acknowledged = {
       ...standing,
-      // Whoever was let back may be elected with as before, by those who have not heard that it was removed, until it
-      // is here again and counts itself.
-      hasRemoved: standing.removed.length + standing.letBack.length > 0,
       ...{ datacenter, headSeq: head.seq, restoredSeq },
       ackedSeqOf: (each: string) => this.#followers.get(each)?.acked?.seq,
     };

@@ -8,8 +8,6 @@ export interface Acknowledged {
   readonly voters: readonly string[];
   /** Others that will be listed. */
   readonly joining: readonly string[];
-  /** Others were removed, or are let back and not here yet: who has not heard of it elects by a list that has them. */
-  readonly hasRemoved: boolean;
   /** Those of the voters that have a vote and the log, and nothing of what a restore brought. */
   readonly witnesses: readonly string[];
   /** Of the last restore, whose objects no entry has; 0 where none is known. */
@@ -23,14 +21,16 @@ export interface Acknowledged {
   readonly ackedSeqOf: (datacenter: string) => number | undefined;
 }
 
-/** 0 while it is not known. Of those that are listed it is a majority, and of all together. */
+/**
+ * 0 while it is not known. Of those that are listed it is a majority, and of all together. Of two that are listed it
+ * takes both, whoever joins: the second one may elect by an earlier list, with one that was removed since.
+ */
 export function majoritySeqOf(acknowledged: Acknowledged): number {
-  const { voters, joining, hasRemoved } = acknowledged;
+  const { voters, joining } = acknowledged;
+  const ofListed = halfSeqOf(acknowledged, voters);
   const ofAll = halfSeqOf(acknowledged, [...voters, ...joining]);
-  // Two elect nobody without the primary. To wait for the other one, lost for good, would let nobody join.
-  const isSafe = joining.length === 0 || (voters.length <= 2 && !hasRemoved);
-  const seq = isSafe ? ofAll : Math.min(ofAll, halfSeqOf(acknowledged, voters));
-  return ofThisReign(acknowledged, Math.min(seq, usableSeqOf(acknowledged)));
+  const usable = usableSeqOf(acknowledged);
+  return ofThisReign(acknowledged, Math.min(ofListed, ofAll, usable));
 }
 
 /**

@@ -279,15 +279,8 @@ export class FederationParts {
       isReigning: this.isReigning,
       level: machine.usesLevel,
       datacenters: this.partners(),
-      letBack: this.#letBack(),
       primaryAddresses: () => this.view.primaryAddresses(),
     });
-  }
-
-  /** Whoever follows the log is here, though nothing else was heard of it yet. */
-  #letBack(): readonly string[] {
-    const { followers } = this.enlisting;
-    return this.gossip.directory.letBack().filter((each) => !followers.includes(each));
   }
 
   #newSlots(source: EntrySource): Slots {

@@ -75,15 +75,13 @@ export interface OwnStanding {
   readonly level: number;
   /** Whoever is part of the federation, listed or not, heard or not. */
   readonly datacenters: readonly string[];
-  /** Those that an operator has let back, and that have said nothing since. */
-  readonly letBack: readonly string[];
   /** Servers of the primary, and of it the leader first, as far as they are known. */
   readonly primaryAddresses: () => readonly NetAddress[];
 }
 
 /** Whether this server is the one that other datacenters follow. */
 export function feedStandingOf(own: OwnStanding): FeedStanding {
-  const { replication, isReigning, level, datacenters, letBack, primaryAddresses } = own;
+  const { replication, isReigning, level, datacenters, primaryAddresses } = own;
   const elsewhere = (says: string) => {
     return { kind: 'elsewhere', addresses: primaryAddresses(), says } as const;
   };
@@ -101,6 +99,6 @@ export function feedStandingOf(own: OwnStanding): FeedStanding {
   const witnesses = voting.filter(({ isWitness }) => isWitness).map(({ name }) => name);
   const joining = datacenters.filter((each) => !voters.includes(each));
   const removed = removedOf(replication);
-  const counting = { epochStartSeq: startSeq, voters, witnesses, joining, removed, letBack };
+  const counting = { epochStartSeq: startSeq, voters, witnesses, joining, removed };
   return { kind: 'primary', federationId, epoch, level, ...counting };
 }

@@ -1,21 +1,13 @@
 // What operators decide about the datacenters of a federation. It is written in the primary, as all that
 // every datacenter has to know.
 
-import { AclError, invalid } from '../../acl/error.ts';
-import {
-  positionText,
-  type ShownDatacenter,
-  type ShownFederation,
-} from '../../api/render/shown-federation.ts';
-import type { Replication } from '../../state/global-log/replication.ts';
+import { invalid } from '../../acl/error.ts';
+import { positionText, type ShownDatacenter } from '../../api/render/shown-federation.ts';
 import type { Primacy } from '../datacenters/federation.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import { requireOperator } from '../rights/permissions.ts';
 import type { Request, Service } from '../service.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
-
-/** Whoever is there says something every second or two, to one or the other. */
-const THERE_MS = 15_000;
 
 /** False: there is none of that name, or it was removed before. */
 export async function removeDatacenter(
@@ -36,51 +28,23 @@ export async function removeDatacenter(
 
 /**
  * False: it was not removed. One that follows a later reign is refused, for the others would yield to it; and so is one
- * that has what the primary wrote and has lost, for the entry that lets it back stands in the place of that, and one
- * that somebody may still elect the next primary with.
+ * that has what the primary wrote and has lost, for the entry that lets it back stands in the place of that.
  */
 export async function allowDatacenter(
   service: Service,
   { name, isForced }: OperationInput<'datacenter.allow'>,
   request: Request,
 ): Promise<OperationOutput<'datacenter.allow'>> {
-  const { callers, federation, logger, view } = service;
+  const { callers, federation, logger } = service;
   const { token } = requireOperator(callers.resolve(request.call.secret));
-  const { datacenters, majority, primary } = federation.status();
+  const { datacenters, primary } = federation.status();
   const removed = datacenters.find((each) => each.name === name && each.state === 'removed');
   if (removed === undefined) return nothingDeleted(service);
-  if (!isForced) {
-    requireHarmless(removed, primary);
-    requireRemovalHeard(removed, primary, { majority, replication: view.replication() });
-  }
+  if (!isForced) requireHarmless(removed, primary);
   const result = await commit(service, request, { type: 'datacenter.allow', name }, 'deleted');
   const fields = { name, isForced, by: token.accessorId };
   if (result.value) logger.warn(fields, 'an operator lets a removed datacenter come back');
   return result;
-}
-
-/**
- * Of two voters the other one may know nothing of the removal, and be elected with the one that was removed. As long as
- * that stands in the list, or is remembered since it was heard, nothing is at a majority without one of them; of one
- * that was let back and is nowhere nobody would know that.
- */
-function requireRemovalHeard(
-  { name, lastContactMs = Infinity }: ShownDatacenter,
-  { datacenter }: Primacy,
-  {
-    majority,
-    replication,
-  }: Pick<ShownFederation, 'majority'> & { readonly replication: Replication | undefined },
-): void {
-  const voters = replication?.datacenters.filter(({ isVoter }) => isVoter) ?? [];
-  const other = voters.find((each) => each.name !== datacenter)?.name;
-  if (replication === undefined || other === undefined || voters.length > 2) return;
-  const isHeard = (majority?.seq ?? 0) >= replication.datacentersSeq;
-  if (isHeard || lastContactMs <= THERE_MS) return;
-  throw new AclError(
-    'unavailable',
-    `Nothing was changed: ${other} is not known to have heard that ${name} was removed, and could still become the primary with its promise, without what ${datacenter} wrote since. Start ${other}, or a server of ${name}, and ask again; where ${other} is lost for good, \`conclave operator datacenter remove ${other} --force\` first. --force lets ${name} come back all the same`,
-  );
 }
 
 function requireHarmless(

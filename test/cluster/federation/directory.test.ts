@@ -321,7 +321,7 @@ t.test(
   },
 );
 
-t.test('directory: who was let back is remembered until it says something', async (test) => {
+t.test('directory: only of who is removed it is said when it was heard', async (test) => {
   const world = new FeedWorld();
   const removed = ['dc2'];
   const directory = aDirectory(world, { removed, forgetAfterMs: 60_000 });
@@ -331,19 +331,10 @@ t.test('directory: who was let back is remembered until it says something', asyn
     { ...RECORD, datacenter: 'dc4' },
   ]);
   await world.run(5_000);
-  test.same([directory.silenceOfRemoved('dc2'), directory.letBack()], [5_000, []]);
+  test.equal(directory.silenceOfRemoved('dc2'), 5_000);
   test.equal(directory.silenceOfRemoved('dc4'), undefined, 'nobody has removed it');
   removed.pop();
-  test.same([directory.datacenters(), directory.letBack()], [['dc4'], ['dc2']]);
-  test.equal(directory.silenceOfRemoved('dc2'), undefined, 'nor that one any more');
-  directory.learn([{ ...RECORD, count: 70_001, ageMs: 0 }]);
-  test.same([directory.datacenters(), directory.letBack()], [['dc2', 'dc4'], []]);
-  removed.push('dc2');
-  test.same(directory.letBack(), []);
-  removed.pop();
-  test.same(directory.letBack(), ['dc2']);
-  await world.run(60_001);
-  test.same(directory.letBack(), [], 'for so long');
+  test.same([directory.datacenters(), directory.silenceOfRemoved('dc2')], [['dc4'], undefined]);
 });
 
 t.test(

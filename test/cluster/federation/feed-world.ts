@@ -236,7 +236,6 @@ export function primaryStanding(
     witnesses: [],
     joining: [],
     removed: [],
-    letBack: [],
     ...given,
   };
 }

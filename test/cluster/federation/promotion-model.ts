@@ -384,7 +384,6 @@ export class Datacenter implements PromotionPort {
     return majoritySeqOf({
       voters: this.#world.voters,
       joining: [],
-      hasRemoved: false,
       witnesses: [],
       restoredSeq: 0,
       datacenter: this.name,

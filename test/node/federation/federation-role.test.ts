@@ -12,17 +12,15 @@ const LISTED: readonly Datacenter[] = [
 
 interface Given extends Replication {
   readonly isReigning: boolean;
-  readonly letBack: readonly string[];
 }
 
-function standing({ isReigning = true, letBack = [], ...given }: Partial<Given>) {
+function standing({ isReigning = true, ...given }: Partial<Given>) {
   const epochs = [{ epoch: 4, startSeq: 7, startHash: new Uint8Array(32), primary: 'dc1' }];
   const log = { datacenter: 'dc1', federationId: 'f', epochs, maxEpochPromised: 4 };
   return feedStandingOf({
     replication: { ...log, isDiverged: false, datacenters: LISTED, ...given } as Replication,
     ...{
       isReigning,
-      letBack,
       level: 3,
       datacenters: ['dc1', 'dc2', 'dc4'],
       primaryAddresses: () => [],
@@ -36,7 +34,6 @@ t.test('standing: a primary says who counts, and who is given nothing', (test) =
     witnesses: ['dc2'],
     joining: ['dc4'],
     removed: ['dc3'],
-    letBack: [],
   };
   test.same(standing({}), {
     ...{ kind: 'primary', federationId: 'f', epoch: 4, epochStartSeq: 7, level: 3 },
@@ -44,8 +41,6 @@ t.test('standing: a primary says who counts, and who is given nothing', (test) =
   });
   const datacenters = LISTED.slice(0, 2);
   test.match(standing({ datacenters }), { ...counted, removed: [] });
-  const letBack = ['dc3'];
-  test.match(standing({ datacenters, letBack }), { ...counted, removed: [], letBack });
   test.end();
 });
 
@@ -59,7 +54,7 @@ t.test('standing: only whoever leads it says that its reign has ended', (test) =
   test.notOk('ended' in standing({ datacenter: 'dc2' }), 'it was never its own');
   test.match(standing({ isReigning: false }), { says: 'another server leads the primary' });
   const noLog = {
-    ...{ isReigning: true, level: 3, datacenters: [], letBack: [] },
+    ...{ isReigning: true, level: 3, datacenters: [] },
     primaryAddresses: () => [],
   };
   test.same(feedStandingOf({ ...noLog, replication: undefined }), {

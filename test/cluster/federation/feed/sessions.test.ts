@@ -168,22 +168,6 @@ t.test(
 );
 
 t.test(
-  'sessions: whether one was removed, or let back, is counted with, where one joins two',
-  async (test) => {
-    const { log, primary } = await aPrimary();
-    const two = { voters: ['dc1', 'dc2'], joining: ['dc3'] };
-    log.write('one');
-    for (const given of [{ removed: ['dc4'] }, { letBack: ['dc4'] }]) {
-      primary.become(primaryStanding({ ...two, ...given }));
-      await say(primary, { ...HELLO, cursor: log.at(1) }, 'dc3');
-      test.equal(primary.feed.acknowledgedSeq('majority'), 0, 'dc2 may count that one');
-    }
-    primary.become(primaryStanding(two));
-    test.equal(primary.feed.acknowledgedSeq('majority'), 1);
-  },
-);
-
-t.test(
   'sessions: whoever has an entry of a later reign fences a primary, promise or not',
   async (test) => {
     const { log, primary } = await aPrimary();
