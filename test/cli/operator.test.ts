@@ -338,7 +338,12 @@ const FAILED: readonly (readonly [line: string, answers: Script['answers'], says
   [
     'operator datacenter remove dc9',
     { 'DELETE /v1/operator/datacenter/dc9': { value: false } },
-    /there is no datacenter dc9, or not any more: nothing was removed/,
+    /there is no datacenter dc9, or not any more: nothing was removed\. --force keeps out one that was let back/,
+  ],
+  [
+    'operator datacenter remove dc9 --force',
+    { 'DELETE /v1/operator/datacenter/dc9?force': { value: false } },
+    /there is no datacenter dc9, or not any more: nothing was removed\n/,
   ],
   [
     'operator datacenter allow dc2',

@@ -13,6 +13,7 @@ const WORD = /^[A-Za-z0-9_-]+$/;
 const ROLE_NAME = /^[A-Za-z0-9_-]{1,256}$/;
 const AUTH_METHOD_NAME = /^[A-Za-z0-9_-]{1,128}$/;
 const IDENTITY_NAME = /^[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?$/;
+const DATACENTER_NAME = /^[a-z0-9]([a-z0-9_-]{0,62}[a-z0-9])?$/;
 const DNS_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /**
@@ -53,6 +54,11 @@ export function requireRoleName(name: string): void {
       "Invalid Role: invalid Name. Only alphanumeric characters, '-' and '_' are allowed",
     );
   }
+}
+
+/** Whether a datacenter may be called that. */
+export function isDatacenterName(name: string): boolean {
+  return DATACENTER_NAME.test(name);
 }
 
 export function requireAuthMethodName(name: string): void {

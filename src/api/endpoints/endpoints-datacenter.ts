@@ -18,7 +18,8 @@ export const DATACENTER_ENDPOINTS = {
     method: 'DELETE',
     summary: 'Remove a datacenter: nobody waits for it any more, and its servers are refused.',
     query: {
-      force: 'Present and not `false` or `0`: also where no majority of datacenters answers.',
+      force:
+        'Present and not `false` or `0`: also where no majority of datacenters answers, and where none of that name is known, so that none can come.',
     },
   }),
   'datacenter.allow': endpoint({

@@ -18,7 +18,7 @@ import { GLOBAL_LOG_LEVEL, levelOfEntry } from '../../state/commands/feature-lev
 import type { Outcome } from '../../state/commands/outcome.ts';
 import { linksAtHead } from '../../state/global-log/entry-head.ts';
 import { decodeEntry } from '../../state/global-log/global-entry.ts';
-import { FIRST_EPOCH } from '../../state/global-log/replication.ts';
+import { FIRST_EPOCH, removedOf } from '../../state/global-log/replication.ts';
 import type { StateMachine } from '../../state/machine.ts';
 import type { Platform } from '../platform.ts';
 import type { ClockWatch } from '../reign/clock-watch.ts';
@@ -129,6 +129,17 @@ export class FederationParts {
   partners(): readonly string[] {
     const { directory } = this.gossip;
     return this.view.datacenters().filter((each) => !directory.goesAlone(each));
+  }
+
+  /**
+   * Whether a voter may go by an older list, with one that was removed or let back since. A list that names nobody as
+   * removed tells nothing of that to a leader that has heard no voter yet.
+   */
+  get mayCountRemoved(): boolean {
+    const replication = this.#options.machine.replication();
+    const heardSeq = this.feed.acknowledgedSeq('majority');
+    const mayBeShorter = heardSeq > 0 || removedOf(replication).length > 0;
+    return mayBeShorter && heardSeq < (replication?.datacentersSeq ?? 0);
   }
 
   /** Empty while this datacenter belongs to none. */

@@ -184,6 +184,10 @@ export class NodeFederation implements Federation {
     return acknowledgedLevel(primary, position, { wanted, limitMs });
   }
 
+  mayCountRemoved(): boolean {
+    return this.#parts.mayCountRemoved;
+  }
+
   status(): ShownFederation {
     const { machine, plan, platform } = this.#options;
     return federationShown({

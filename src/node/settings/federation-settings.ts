@@ -2,6 +2,7 @@
 // at together, and what the node needs of them. Nothing is opened or looked up here.
 
 import type { NetAddress } from '../../../cluster/platform/net.ts';
+import { isDatacenterName } from '../../acl/values/names.ts';
 import type { AckLevel } from '../../service/call.ts';
 import { parseNetAddress } from './net-address.ts';
 import { CLUSTER_PORT } from './settings-keys.ts';
@@ -38,8 +39,6 @@ export interface FederationPlan {
   /** 0: a primary goes on for ever without hearing anybody. */
   readonly primaryLeaseMs: number;
 }
-
-const DATACENTER_NAME = /^[a-z0-9]([a-z0-9_-]{0,62}[a-z0-9])?$/;
 
 /** What is wrong with them, naming the setting; undefined when they can be used. */
 export function federationFaultOf(settings: FederationSettings): string | undefined {
@@ -78,7 +77,7 @@ function nameFaultOf(settings: FederationSettings): string | undefined {
   for (const key of ['datacenter', 'primary_datacenter'] as const) {
     const name = settings[key];
     const isLeftOut = key === 'primary_datacenter' && name === '';
-    if (isLeftOut || DATACENTER_NAME.test(name)) continue;
+    if (isLeftOut || isDatacenterName(name)) continue;
     return `${key}: expected lower-case letters, digits, - and _ (at most 64), and none of - and _ at an end, not ${JSON.stringify(name)}`;
   }
   return undefined;

@@ -48,6 +48,11 @@ export interface Federation {
    * when the time is over.
    */
   acknowledged(position: Position, wanted: AckLevel, limitMs: number): Promise<AckLevel>;
+  /**
+   * At the leader of the primary: whether another voter may not have heard who was removed, or let back, and elect the
+   * next primary with that one.
+   */
+  mayCountRemoved(): boolean;
   /** What this server knows; its leader knows most. */
   status(): ShownFederation;
 }

@@ -2,14 +2,19 @@
 // every datacenter has to know.
 
 import { invalid } from '../../acl/error.ts';
+import { isDatacenterName } from '../../acl/values/names.ts';
 import { positionText, type ShownDatacenter } from '../../api/render/shown-federation.ts';
+import { removedOf } from '../../state/global-log/replication.ts';
 import type { Primacy } from '../datacenters/federation.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
 import { requireOperator } from '../rights/permissions.ts';
 import type { Request, Service } from '../service.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
 
-/** False: there is none of that name, or it was removed before. */
+/**
+ * False: it was removed before, or none of that name is known. By force the name is removed all the same: one that was
+ * let back, and one that is still to come, is in no list until it asks for the log.
+ */
 export async function removeDatacenter(
   service: Service,
   { name, isForced }: OperationInput<'datacenter.remove'>,
@@ -17,13 +22,19 @@ export async function removeDatacenter(
 ): Promise<OperationOutput<'datacenter.remove'>> {
   const { callers, federation, logger } = service;
   const { token } = requireOperator(callers.resolve(request.call.secret));
-  if (!federation.datacenters().includes(name)) return nothingDeleted(service);
+  const isKnown = federation.datacenters().includes(name);
+  if (!isKnown && !(isForced && mayCome(service, name))) return nothingDeleted(service);
   const majoritySeq = federation.status().majority?.seq ?? 0;
   const change = { type: 'datacenter.remove', name, majoritySeq, isForced } as const;
   const result = await commit(service, request, change, 'deleted');
   const fields = { name, isForced, by: token.accessorId };
   if (result.value) logger.warn(fields, 'an operator has removed a datacenter');
   return result;
+}
+
+/** Whether a datacenter of that name could still join. */
+function mayCome({ view }: Service, name: string): boolean {
+  return isDatacenterName(name) && !removedOf(view.replication()).includes(name);
 }
 
 /**

@@ -13,7 +13,10 @@ import type { WriteResult } from '../views.ts';
 import { foundNothing } from './tries.ts';
 
 const RANK: Readonly<Record<AckLevel, number>> = { primary: 0, majority: 1, all: 2 };
-/** From so many datacenters up, a delete waits for a majority: a lost revocation is a security event. */
+/**
+ * From so many datacenters up, a delete waits for a majority: a lost revocation is a security event. Two elect nobody
+ * without the primary, but by a list of which they have not heard that it is over.
+ */
 const MAJORITY_DELETES_FROM = 3;
 /** No write waits longer for other datacenters. */
 export const ACK_TIMEOUT_MAX_MS = 600_000;
@@ -34,7 +37,8 @@ export function acknowledged(
   const least = asked ?? settings.defaultAck;
   if (least === 'primary' && (asked !== undefined || what === 'change')) return least;
   const count = federation.datacenters().length;
-  const isRaised = least === 'primary' && count >= MAJORITY_DELETES_FROM;
+  const mayBeLost = count >= MAJORITY_DELETES_FROM || (count > 1 && federation.mayCountRemoved());
+  const isRaised = least === 'primary' && mayBeLost;
   const wanted = isRaised ? 'majority' : least;
   // In one datacenter every level is reached with the write itself.
   if (wanted === 'primary' || count === 1) return wanted;

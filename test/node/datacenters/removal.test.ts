@@ -1,7 +1,7 @@
 // An operator removes a datacenter: its servers are refused and told why, nobody waits for it, and it is
 // back when the operator lets it. And a datacenter never takes the log of another federation.
 
-import t from 'tap';
+import t, { type Test } from 'tap';
 import {
   clientOf,
   cut,
@@ -199,24 +199,37 @@ for (const isForced of [false, true]) {
   });
 }
 
+interface Three {
+  readonly dc1: DatacenterUnderTest;
+  readonly dc2: DatacenterUnderTest;
+  readonly dc3: DatacenterUnderTest;
+}
+
+/** dc1 has removed dc3, and of dc1 and dc2, which are voters then, dc2 has not heard that. */
+async function removedBehind(t: Test): Promise<Three> {
+  const dc1 = await runDatacenter(t, { name: 'dc1' });
+  const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
+  const wan = [...dc1.lines, ...dc2.lines].map(({ address }) => address).join();
+  const dc3 = await runDatacenter(t, {
+    name: 'dc3',
+    primary: dc1,
+    flags: { 'retry-join-wan': wan },
+  });
+  await everyoneKnows([dc1, dc2, dc3]);
+  const made = await clientOf(dc1).put('/acl/policy?ack=all&ack_timeout=60s', { Name: 'before' });
+  t.equal(made.status, 200, made.text);
+  for (const each of [dc2, dc3]) await serverOf(each).close();
+  const removed = await clientOf(dc1).delete('/operator/datacenter/dc3?ack=primary');
+  t.same([removed.status, removed.text], [200, 'true']);
+  return { dc1, dc2, dc3 };
+}
+
 for (const isEmptied of [false, true]) {
   const who = isEmptied ? 'a new one under its name' : 'it';
   t.test(
     `removing: ${who}, let back, makes no majority with who joins, where the other voter has not heard`,
     async (t) => {
-      const dc1 = await runDatacenter(t, { name: 'dc1' });
-      const dc2 = await runDatacenter(t, { name: 'dc2', primary: dc1 });
-      const wan = [...dc1.lines, ...dc2.lines].map(({ address }) => address).join();
-      const flags = { 'retry-join-wan': wan };
-      const dc3 = await runDatacenter(t, { name: 'dc3', primary: dc1, flags });
-      await everyoneKnows([dc1, dc2, dc3]);
-      const made = await clientOf(dc1).put('/acl/policy?ack=all&ack_timeout=60s', {
-        Name: 'before',
-      });
-      t.equal(made.status, 200, made.text);
-      for (const each of [dc2, dc3]) await serverOf(each).close();
-      const removed = await clientOf(dc1).delete('/operator/datacenter/dc3?ack=primary');
-      t.same([removed.status, removed.text], [200, 'true']);
+      const { dc1, dc2, dc3 } = await removedBehind(t);
       const allowed = await clientOf(dc1).put('/operator/datacenter/dc3', undefined);
       t.same([allowed.status, allowed.text], [200, 'true']);
       if (isEmptied) serverOf(dc3).loseDisk();
@@ -235,6 +248,54 @@ for (const isEmptied of [false, true]) {
     },
   );
 }
+
+for (const isLetBack of [false, true]) {
+  const who = isLetBack ? 'removed and let back' : 'removed';
+  t.test(
+    `removing: a deletion waits for the other voter until that knows who was ${who}`,
+    async (t) => {
+      const { dc1, dc2 } = await removedBehind(t);
+      if (isLetBack) {
+        const allowed = await clientOf(dc1).put('/operator/datacenter/dc3', undefined);
+        t.equal(allowed.text, 'true');
+      } else {
+        await serverOf(dc1).close();
+        await serverOf(dc1).open();
+      }
+      const revoked = async (policy: string): Promise<unknown> => {
+        const { json } = await clientOf(dc1).get(`/acl/policy/name/${policy}`);
+        const { headers } = await clientOf(dc1).delete(`/acl/policy/${json.ID}?ack_timeout=60s`);
+        return headers['x-service-ack'];
+      };
+      for (const Name of ['first', 'second'])
+        await clientOf(dc1).made('PUT', '/acl/policy', { Name });
+      const first = revoked('first');
+      await serverOf(dc2).open();
+      t.equal(await first, 'majority', 'dc2 and dc3 could have elected without it');
+      t.equal(await revoked('second'), 'primary', 'and now they cannot');
+    },
+  );
+}
+
+t.test('removing: who was let back and is nowhere is removed again by force', async (t) => {
+  const { dc1, dc3 } = await removedBehind(t);
+  const allowed = await clientOf(dc1).put('/operator/datacenter/dc3', undefined);
+  t.equal(allowed.text, 'true');
+  await serverOf(dc1).close();
+  await serverOf(dc1).open();
+  const remove = (name: string) => clientOf(dc1).delete(`/operator/datacenter/${name}`);
+  await until('the primary is back', async () => (await remove('dc9')).status === 200);
+  t.equal((await remove('dc3')).text, 'false', 'a name may be mistyped');
+  t.equal((await remove('No-name?force')).text, 'false', 'no datacenter has such a name');
+  t.equal((await remove('dc3?force')).text, 'true');
+  t.equal((await remove('dc3?force')).text, 'false', 'it was removed before');
+  t.equal((await shownOf(dc1, 'dc3'))?.State, 'removed');
+  await serverOf(dc3).open();
+  await until('it is refused', async () => {
+    const own = await shownOf(dc3, 'dc3');
+    return own?.State === 'stopped' && /an operator has removed/.test(own.LastErrorMessage);
+  });
+});
 
 t.test('federation: a log of another federation is not taken, and both are named', async (t) => {
   const dc1 = await runDatacenter(t, { name: 'dc1' });

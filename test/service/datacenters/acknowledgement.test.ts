@@ -37,8 +37,10 @@ t.test('acknowledgement: as many as were asked for, or it is said', async (t) =>
   let reached: 'primary' | 'majority' = 'primary';
   const asked: string[] = [];
   const names = ['dc1', 'dc2', 'dc3'];
+  let mayCountRemoved = false;
   const { primary } = await twoDatacenters({
     datacenters: () => names,
+    mayCountRemoved: () => mayCountRemoved,
     acknowledged: (_position, wanted, limitMs) => {
       asked.push(`${wanted} ${limitMs}`);
       return Promise.resolve(reached);
@@ -65,6 +67,14 @@ t.test('acknowledgement: as many as were asked for, or it is said', async (t) =>
   const kept = (await policy('e', {})).value.policy.id;
   const alone = await primary.run('policy.delete', { id: kept });
   t.equal(alone.meta.ack, 'primary', 'and two datacenters do not wait for each other');
+  mayCountRemoved = true;
+  const last = (await policy('g', {})).value.policy.id;
+  const waited = await primary.run('policy.delete', { id: last });
+  const says = 'but where the other one may be elected with who was removed';
+  t.same([waited.meta.ack, asked.at(-1)], ['majority', 'majority 5000'], says);
+  names.pop();
+  const lone = await primary.run('policy.delete', { id: last });
+  t.equal(lone.meta.ack, 'primary', 'where nobody else is left, there is nobody to wait for');
 });
 
 t.test('acknowledgement: a deletion that is tried again waits as the first one did', async (t) => {

@@ -14,6 +14,7 @@ export function loneDatacenter(name: string, position: () => Position): Federati
     run: nobody,
     waitForChange: nobody,
     acknowledged: (_position, wanted) => Promise.resolve(wanted),
+    mayCountRemoved: () => false,
     status: () => ({
       primary: primary(),
       tableIndexes: undefined,

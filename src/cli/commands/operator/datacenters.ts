@@ -25,7 +25,7 @@ export function addDatacenterCommands(operator: Command, surroundings: Surroundi
     says: 'remove a datacenter: nobody waits for it any more, and its servers are refused',
     argument: WHICH,
     flags: (command) => {
-      command.option('--force', 'also where no majority of datacenters answers any more');
+      command.option('--force', 'also where no majority answers any more, or it has not come yet');
     },
     run: removeDatacenter,
   });
@@ -48,10 +48,15 @@ async function removeDatacenter(
   const name = nameOf(argument);
   const query = { force };
   const { value } = await session.client.datacenter.remove({ path: { name }, query });
-  if (!value)
-    throw new CommandFailed(`there is no datacenter ${name}, or not any more: nothing was removed`);
+  if (!value) throw new CommandFailed(`${nothingRemoved(name)}${force ? '' : BY_FORCE}`);
   await session.done(value, `Removed datacenter ${name}; stop its servers, they go on reading.`);
 }
+
+function nothingRemoved(name: string): string {
+  return `there is no datacenter ${name}, or not any more: nothing was removed`;
+}
+
+const BY_FORCE = '. --force keeps out one that was let back, or is still to come';
 
 async function allowDatacenter(
   session: Session,
