@@ -25,9 +25,11 @@ export interface Remote {
   leaderChanged(limitMs: number): Promise<void>;
 }
 
+export const NOBODY_LEADS = 'No cluster leader';
+
 /** Nothing was done, because nobody is known to lead or somebody else does. Another try may work. */
 export class LeaderAway extends AclError {
   constructor(options: { readonly cause?: unknown; readonly says?: string } = {}) {
-    super('unavailable', options.says ?? 'No cluster leader', options);
+    super('unavailable', options.says ?? NOBODY_LEADS, options);
   }
 }

@@ -81,6 +81,11 @@ t.test('frames: come back as what was sent', async (t) => {
   t.match(refused, { code: 'not-found', message: 'no' });
   const away = errorOf(() => decodeAnswer(encodeRefusal(new LeaderAway())));
   t.ok(away instanceof LeaderAway, 'whether anything was done is not lost on the way');
+  t.match(away, { message: 'No cluster leader' });
+  const closed = new LeaderAway({ says: 'Nothing was written: dc2 has 2.7: that reign has begun' });
+  const told = errorOf(() => decodeAnswer(encodeRefusal(closed)));
+  t.ok(told instanceof LeaderAway);
+  t.match(told, { message: closed.message }, 'nor is what keeps the leader from it');
 });
 
 t.test('frames: any plain value comes out as it went in', async (t) => {

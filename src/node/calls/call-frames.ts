@@ -55,7 +55,7 @@ export function decodeAnswer(bytes: Uint8Array): unknown {
     case ENDING.refused:
       throw new AclError(first as AclErrorCode, String(second));
     case ENDING.leaderAway:
-      throw new LeaderAway();
+      throw new LeaderAway(typeof first === 'string' ? { says: first } : {});
     default:
       throw unreadable('outcome-unknown', `ends in ${String(ending)}`);
   }

@@ -4,6 +4,7 @@ import type { Call } from '../../service/call.ts';
 import type { Errand } from '../../service/datacenters/federation.ts';
 import { OPERATION_TABLE, type OperationFacts } from '../../service/operation-table.ts';
 import type { OperationName } from '../../service/operations.ts';
+import { isReadOfOperators } from '../../service/operators/operator-table.ts';
 import { ackLimitMs } from '../../service/writes/acknowledge.ts';
 import type { CallKind } from './call-places.ts';
 
@@ -36,9 +37,9 @@ export function kindOfCall({
   return ack === 'primary' && ackTimeoutMs === undefined ? 'write' : 'late';
 }
 
-/** Whether the operation of that name changes nothing; false for one of a later release. */
+/** Whether what has that name changes nothing; false for what is of a later release. */
 function isReadOf(name: string): boolean {
-  return factsOf(name)?.kind === 'read';
+  return isReadOfOperators(name) || factsOf(name)?.kind === 'read';
 }
 
 function factsOf(name: string): OperationFacts | undefined {

@@ -95,8 +95,13 @@ export class Forwarding implements Remote {
   }
 
   /** Asks the leader by one of its methods. Rejects as `Remote` says. */
-  ask(method: string, payload: Uint8Array, limitMs = CALL_MAX_MS): Promise<Uint8Array> {
-    return this.#ask({ method, limitMs, kind: 'write' }, () => payload);
+  ask(
+    method: string,
+    payload: Uint8Array,
+    limitMs = CALL_MAX_MS,
+    kind: CallKind = 'write',
+  ): Promise<Uint8Array> {
+    return this.#ask({ method, limitMs, kind }, () => payload);
   }
 
   async #ask(
@@ -114,9 +119,9 @@ export class Forwarding implements Remote {
     try {
       const payload = payloadFor(leader.term);
       const answer = line.call(leader.node, { method, payload, deadlineMs, hops: 0 });
-      return await this.#unlessReplaced(leader.node, answer);
+      return await this.#unlessReplaced({ to: leader.node, kind }, answer);
     } catch (error) {
-      throw refusalOf(error);
+      throw refusalOf(error, kind);
     } finally {
       giveBack();
     }
@@ -142,11 +147,15 @@ export class Forwarding implements Remote {
   }
 
   /** The answer, unless another server leads before it is there. */
-  #unlessReplaced(to: NodeId, answer: Promise<Uint8Array>): Promise<Uint8Array> {
+  #unlessReplaced(
+    { to, kind }: { readonly to: NodeId; readonly kind: CallKind },
+    answer: Promise<Uint8Array>,
+  ): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       const giveUp = (): void => {
         this.#calls.delete(waiting);
-        reject(new AclError('outcome-unknown', unknownText('another server leads by now')));
+        const text = unknownText('another server leads by now', kind);
+        reject(new AclError('outcome-unknown', text));
       };
       const waiting: Waiting = { to, giveUp };
       this.#calls.add(waiting);
@@ -169,11 +178,13 @@ export class Forwarding implements Remote {
 }
 
 /** What a failed call means to whoever asked. Never repeats what was sent. */
-function refusalOf(error: unknown): unknown {
-  return error instanceof RpcError ? REFUSAL_BY_CODE[error.code](error) : error;
+function refusalOf(error: unknown, kind: CallKind): unknown {
+  return error instanceof RpcError ? REFUSAL_BY_CODE[error.code](error, kind) : error;
 }
 
-const REFUSAL_BY_CODE: Readonly<Record<RpcErrorCode, (cause: RpcError) => AclError>> = {
+const REFUSAL_BY_CODE: Readonly<
+  Record<RpcErrorCode, (cause: RpcError, kind: CallKind) => AclError>
+> = {
   unreachable: (cause) => new LeaderAway({ cause }),
   'too-many-hops': (cause) => new LeaderAway({ cause }),
   lost: unknownOf,
@@ -183,10 +194,11 @@ const REFUSAL_BY_CODE: Readonly<Record<RpcErrorCode, (cause: RpcError) => AclErr
   'too-large': (cause) => new AclError('body-too-large', cause.message, { cause }),
 };
 
-function unknownOf(cause: RpcError): AclError {
-  return new AclError('outcome-unknown', unknownText(cause.message), { cause });
+function unknownOf(cause: RpcError, kind: CallKind): AclError {
+  return new AclError('outcome-unknown', unknownText(cause.message, kind), { cause });
 }
 
-function unknownText(why: string): string {
-  return `whether the write took effect is not known: ${why}`;
+function unknownText(why: string, kind: CallKind): string {
+  const what = kind === 'read' ? 'nothing was read' : 'whether the write took effect is not known';
+  return `${what}: ${why}`;
 }

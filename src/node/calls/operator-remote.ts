@@ -12,7 +12,7 @@ import type {
   RunInDatacenter,
 } from '../../service/operators/operator-operations.ts';
 import type { RestoreIntake } from '../../service/operators/operator-port.ts';
-import { isOperatorName } from '../../service/operators/operator-table.ts';
+import { isOperatorName, isReadOfOperators } from '../../service/operators/operator-table.ts';
 import {
   decodeAnswer,
   decodeQuestion,
@@ -20,6 +20,7 @@ import {
   encodeQuestion,
   encodeRefusal,
 } from './call-frames.ts';
+import { CALL_MAX_MS } from './call-limit.ts';
 import {
   beginRestoreThere,
   RemoteRestores,
@@ -34,14 +35,21 @@ export const OPERATOR_ELSEWHERE_METHOD = 'service.operator-elsewhere';
 
 /** The way to the leader. Rejects as `Remote` says. */
 export interface LeaderAsked {
-  ask(method: string, payload: Uint8Array, limitMs?: number): Promise<Uint8Array>;
+  ask(
+    method: string,
+    payload: Uint8Array,
+    limitMs?: number,
+    kind?: 'read' | 'write',
+  ): Promise<Uint8Array>;
 }
 
 /** Asks the leader in the name of an operator. One call is one try. */
 export function runAtLeaderBy(leader: LeaderAsked): RunAtLeader {
   return async (name, input, call) => {
     const question = encodeQuestion({ name, input, call });
-    return decodeAnswer(await leader.ask(OPERATOR_METHOD, question)) as never;
+    const kind = isReadOfOperators(name) ? 'read' : 'write';
+    const answer = await leader.ask(OPERATOR_METHOD, question, CALL_MAX_MS, kind);
+    return decodeAnswer(answer) as never;
   };
 }
 

@@ -42,3 +42,8 @@ export const OPERATOR_TABLE: Readonly<Record<OperatorName, OperatorFacts>> = {
 export function isOperatorName(name: string): name is OperatorName {
   return Object.hasOwn(OPERATOR_TABLE, name);
 }
+
+/** Whether it is one that changes nothing, and can be asked again. */
+export function isReadOfOperators(name: string): boolean {
+  return isOperatorName(name) && OPERATOR_TABLE[name].right === 'operator:read';
+}

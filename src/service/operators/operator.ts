@@ -19,6 +19,7 @@ import { CallerResolver } from '../rights/caller-resolver.ts';
 import { permissionDenied } from '../rights/permissions.ts';
 import { answeredInTime, WRITE_MAX_MS } from '../writes/answered-in-time.ts';
 import { CATCH_UP_MS } from '../writes/run-write.ts';
+import { isUnknown } from '../writes/tries.ts';
 import { untilNotOvertaken } from '../writes/under-way.ts';
 import { loggable } from './logged-input.ts';
 import { MovingPrimary } from './moving-primary.ts';
@@ -33,7 +34,7 @@ import type {
   SavedArchive,
 } from './operator-operations.ts';
 import type { Archives, Group, RestoreIntake } from './operator-port.ts';
-import { OPERATOR_TABLE } from './operator-table.ts';
+import { isReadOfOperators, OPERATOR_TABLE } from './operator-table.ts';
 import type { PrimaryPort } from './primary-port.ts';
 
 export interface OperatorDeps
@@ -113,12 +114,13 @@ class CheckedOperator implements OperatorDoor {
     if (datacenter !== undefined && this.#isOther(datacenter) && isOfAll) {
       return this.#runThere(datacenter, name, { input, call });
     }
-    return this.#tried(call, async (isLeader) => {
+    const attempt = async (isLeader: boolean): Promise<OperatorOutput<Name>> => {
       const isKnownHere = call.consistency === 'stale' && isKnownEverywhere;
       if (isLeader || isKnownHere) return await this.#runHere(name, input, call);
       await this.#requireOfCarried(rightsOf(name), call);
       return await this.#deps.runAtLeader(name, input, call);
-    });
+    };
+    return this.#tried(call, attempt, isReadOfOperators(name));
   }
 
   /** Whatever it names, the call has come to where it was sent. */
@@ -262,10 +264,14 @@ class CheckedOperator implements OperatorDoor {
     return datacenter !== '' && datacenter !== this.#deps.settings.datacenter;
   }
 
-  /** Tries again, within bounds, while it is certain that nothing was done for want of a leader. */
+  /**
+   * Tries again, within bounds, while it is certain that nothing was done for want of a leader; what changes nothing,
+   * also where the answer is lost.
+   */
   async #tried<Output>(
     call: Call,
     attempt: (isLeader: boolean) => Promise<Output>,
+    isRead = false,
   ): Promise<Output> {
     const { clock, leaderContact, remote, notOpenBecause, opens, settings, federation } =
       this.#deps;
@@ -279,7 +285,8 @@ class CheckedOperator implements OperatorDoor {
         return await attempt(leaderContact().isLeader);
       } catch (error) {
         const leftMs = deadlineMs - clock.monotonicMs();
-        if (!(error instanceof LeaderAway) || leftMs <= 0) throw error;
+        const mayTryAgain = error instanceof LeaderAway || (isRead && isUnknown(error));
+        if (!mayTryAgain || leftMs <= 0) throw error;
         await remote.leaderChanged(Math.min(leftMs, PAUSE_MS));
       }
     }

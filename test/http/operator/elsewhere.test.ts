@@ -151,6 +151,24 @@ t.test(
   },
 );
 
+t.test('a look whose answer is lost is asked again, and a change is not', async (t) => {
+  const server = await operatorServer();
+  server.contact = { isLeader: false, knownLeader: true, lastContactMs: 5 };
+  for (const [ask, isRead] of [
+    ['GET /operator/raft/configuration', true],
+    [`${PEER}?id=x`, false],
+  ] as const) {
+    let tries = 0;
+    server.leaderSays = () => {
+      tries += 1;
+      if (tries < 3) throw new AclError('outcome-unknown', 'another server leads by now');
+      return isRead ? server.group.servers() : 'done';
+    };
+    const { status } = await tell(server, 'service', { ask });
+    t.same([status, tries], isRead ? [200, 3] : [504, 1], ask);
+  }
+});
+
 t.test('a server that is not open: says why, also where a request is stale', async (t) => {
   const server = await operatorServer();
   server.closedReason = 'this server was removed from its cluster';

@@ -5,9 +5,15 @@ import t from 'tap';
 import { RpcError } from '../../../cluster/transport/calls/rpc-error.ts';
 import type { AclError } from '../../../src/acl/error.ts';
 import { answeringWith } from '../../../src/node/calls/answer-questions.ts';
-import { decodeAnswer, encodeOutput, encodeQuestion } from '../../../src/node/calls/call-frames.ts';
+import {
+  decodeAnswer,
+  encodeOutput,
+  encodeQuestion,
+  encodeRefusal,
+} from '../../../src/node/calls/call-frames.ts';
 import { CallPlaces } from '../../../src/node/calls/call-places.ts';
 import { Forwarding } from '../../../src/node/calls/forwarding.ts';
+import { runAtLeaderBy } from '../../../src/node/calls/operator-remote.ts';
 import { answeringDatacentersWith } from '../../../src/node/federation/calls/answer-datacenters.ts';
 import {
   DatacenterLine,
@@ -15,6 +21,7 @@ import {
 } from '../../../src/node/federation/calls/datacenter-line.ts';
 import { type Call, PLAIN_CALL } from '../../../src/service/call.ts';
 import type { WaitThere } from '../../../src/service/datacenters/federation.ts';
+import { LeaderAway } from '../../../src/service/remote.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeRandom } from '../../support/fake-random.ts';
 
@@ -58,14 +65,50 @@ t.test(
     const run = (name: string) => line.run('dc2', { name, input: {}, call: PLAIN_CALL });
     const lost = { code: 'outcome-unknown' };
     const read = { ...lost, message: 'nothing was read: the answer is lost' };
-    for (const name of ['token.read', 'replication.status'])
+    for (const name of ['token.read', 'replication.status', 'primary', 'divergence'])
       await test.rejects(run(name), read, name);
     const message = 'whether the write took effect is not known: the answer is lost';
-    for (const name of ['token.delete', 'of a later release']) {
+    for (const name of ['token.delete', 'of a later release', 'primary-move']) {
       await test.rejects(run(name), { ...lost, message }, name);
     }
+    const group = {
+      self: 1,
+      leader: () => ({ node: 2, term: 1 }),
+      onLeaderChanged: () => () => {},
+    };
+    const call = async () => {
+      throw new RpcError('lost', 'the answer is lost');
+    };
+    const forwarding = new Forwarding({
+      ...{ line: { ...group, call }, clock: new FakeClock(), countMax: 1, ackTimeoutMs: 5_000 },
+    });
+    test.teardown(() => forwarding.close());
+    const askOperator = runAtLeaderBy(forwarding);
+    await test.rejects(askOperator('autopilot-state', {}, PLAIN_CALL), read);
+    const change = askOperator('raft-transfer-leader', { id: undefined }, PLAIN_CALL);
+    await test.rejects(change, { ...lost, message });
   },
 );
+
+t.test('datacenter line: whose leader is away, or keeps out of it, is told', async (test) => {
+  const answered = async (refusal: LeaderAway): Promise<unknown> => {
+    const line = new DatacenterLine({
+      addresses: () => [{ host: 'one', port: 1 }],
+      countMax: 1,
+      ackTimeoutMs: 5_000,
+      call: async () => encodeRefusal(refusal),
+    });
+    const errand = { name: 'token.delete', input: {}, call: PLAIN_CALL };
+    return line.run('dc2', errand).catch((error: unknown) => error);
+  };
+  const away = await answered(new LeaderAway());
+  test.ok(away instanceof LeaderAway, 'another try may work');
+  test.match(away, { message: 'No cluster leader in datacenter dc2' });
+  const says = 'Nothing was written: dc3 has 2.7: that reign has begun';
+  const closed = await answered(new LeaderAway({ says }));
+  test.ok(closed instanceof LeaderAway);
+  test.match(closed, { message: says });
+});
 
 t.test(
   'datacenter line: the next server is asked where nothing was done, and else none',

@@ -12,6 +12,7 @@ import {
   type Errand,
   type WaitThere,
 } from '../../../service/datacenters/federation.ts';
+import { LeaderAway, NOBODY_LEADS } from '../../../service/remote.ts';
 import { decodeAnswer, encodeQuestion } from '../../calls/call-frames.ts';
 import { CALL_MAX_MS, callLimitMs, kindOfCall } from '../../calls/call-limit.ts';
 import { type CallKind, CallPlaces } from '../../calls/call-places.ts';
@@ -71,8 +72,12 @@ export class DatacenterLine {
     const payload = encodeQuestion({ name, input, call });
     const kind = kindOfCall({ name, call });
     const deadlineMs = callLimitMs({ name, call }, this.#options.ackTimeoutMs);
-    const answer = this.#ask({ datacenter, payload, method, deadlineMs, kind });
-    return decodeAnswer(await answer);
+    const answer = await this.#ask({ datacenter, payload, method, deadlineMs, kind });
+    try {
+      return decodeAnswer(answer);
+    } catch (error) {
+      throw isNobodyLeading(error) ? leaderless(datacenter, error) : error;
+    }
   }
 
   /** Rejects as `Federation.waitForChange` says. */
@@ -138,6 +143,15 @@ export class DatacenterLine {
 /** Whether nothing was done, so that the next server can be asked. */
 function isUndone({ code }: RpcError): boolean {
   return code === 'unreachable' || code === 'refused' || code === 'too-many-hops';
+}
+
+function isNobodyLeading(error: unknown): error is LeaderAway {
+  return error instanceof LeaderAway && error.message === NOBODY_LEADS;
+}
+
+/** Whoever reads it would look for the leader of the datacenter that was asked. */
+function leaderless(datacenter: string, cause: LeaderAway): LeaderAway {
+  return new LeaderAway({ says: `${NOBODY_LEADS} in datacenter ${datacenter}`, cause });
 }
 
 /** Never repeats what was sent. */
