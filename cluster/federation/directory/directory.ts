@@ -50,6 +50,8 @@ export type RemovedClaim = Pick<PrimaryClaim, 'datacenter' | 'epoch'> & { readon
 
 /** So long nobody waits for a record that its leader writes at each exchange. */
 const OUTLIVED_MS = 15_000;
+/** A record on its way does not age: copies of one may seem to be of times so far apart. */
+const UNDER_WAY_MS = 1_000;
 
 interface Known {
   readonly record: DirectoryRecord;
@@ -59,11 +61,18 @@ interface Known {
   readonly followsSinceMs: number;
 }
 
+/** A record that its own writer counts before the one that is known, and that came as one of later. */
+interface Returned extends Pick<DirectoryRecord, 'clusterId' | 'term' | 'count'> {
+  readonly heardAtMs: number;
+}
+
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #known = new Map<string, Known>();
   /** What those that were removed have said last; of who was let back, until it says more. */
   readonly #removed = new Map<string, Known>();
+  /** The first of each writer, until another one takes a place. */
+  readonly #returned = new Map<string, Returned>();
   #count = 0;
 
   constructor(options: DirectoryOptions) {
@@ -202,10 +211,11 @@ export class Directory {
   #take(record: DirectoryRecord): boolean {
     const known = this.#known.get(record.datacenter);
     const told = this.#since(record);
-    if (known?.record.clusterId === record.clusterId && !isLater(told, known)) return false;
+    if (known?.record.clusterId === record.clusterId && !this.#isLater(told, known)) return false;
     const isOfSame =
       known?.record.primary === record.primary && known.record.epoch === record.epoch;
     this.#removed.delete(record.datacenter);
+    this.#returned.delete(record.datacenter);
     this.#known.set(
       record.datacenter,
       isOfSame ? { ...told, followsSinceMs: known.followsSinceMs } : told,
@@ -255,7 +265,9 @@ export class Directory {
   #remember(told: Known): void {
     const { datacenter } = told.record;
     const known = this.#removed.get(datacenter);
-    if (known === undefined || isLaterWord(told, known)) this.#removed.set(datacenter, told);
+    if (known !== undefined && !this.#isLaterWord(told, known)) return;
+    this.#returned.delete(datacenter);
+    this.#removed.set(datacenter, told);
   }
 
   /**
@@ -265,7 +277,40 @@ export class Directory {
   #wasSaidBefore(record: DirectoryRecord): boolean {
     const known = this.#removed.get(record.datacenter);
     if (known === undefined || this.#options.isFollowed(record.datacenter)) return false;
-    return !isLaterWord(this.#since(record), known);
+    return !this.#isLaterWord(this.#since(record), known);
+  }
+
+  /** Of two clusters under one name, whose terms tell nothing of each other, the one that spoke last. */
+  #isLaterWord(told: Known, known: Known): boolean {
+    const isOfSame = told.record.clusterId === known.record.clusterId;
+    return isOfSame ? this.#isLater(told, known) : told.writtenAtMs >= known.writtenAtMs;
+  }
+
+  /**
+   * By the term of who wrote it, and then by how often that one has. But whoever leads goes on writing: a record that
+   * was not written anew for long is of nobody, and who writes with an earlier term then has data folders that were put
+   * back. The age of a record is what others tell, and they may have stood still: one that is later by its age alone
+   * shows with the next one that somebody writes it.
+   */
+  #isLater(told: Known, known: Known): boolean {
+    const apartMs = told.writtenAtMs - known.writtenAtMs;
+    if (isCountedBehind(told.record, known.record)) {
+      const isOutlived = this.#options.clock.monotonicMs() - known.writtenAtMs > OUTLIVED_MS;
+      return apartMs >= -OUTLIVED_MS || isOutlived;
+    }
+    return apartMs > UNDER_WAY_MS && this.#isWritten(told) && apartMs > OUTLIVED_MS;
+  }
+
+  /** Whether an earlier one of the same writer was heard before it was written: copies of one record never are so. */
+  #isWritten({ record, writtenAtMs }: Known): boolean {
+    const { clusterId, count, datacenter, term } = record;
+    const first = this.#returned.get(datacenter);
+    if (first?.clusterId !== clusterId || first.term !== term) {
+      const heardAtMs = this.#options.clock.monotonicMs();
+      this.#returned.set(datacenter, { clusterId, term, count, heardAtMs });
+      return false;
+    }
+    return count > first.count && writtenAtMs > first.heardAtMs + UNDER_WAY_MS;
   }
 
   #stillRemoved(): ReadonlyMap<string, Known> {
@@ -297,6 +342,10 @@ export class Directory {
     for (const [datacenter, { record, writtenAtMs }] of this.#removed) {
       const isOver = writtenAtMs < oldestMs;
       if (isOver || this.#isStranger(record)) this.#removed.delete(datacenter);
+    }
+    for (const datacenter of this.#returned.keys()) {
+      const isBeside = this.#known.has(datacenter) || this.#removed.has(datacenter);
+      if (!isBeside) this.#returned.delete(datacenter);
     }
   }
 
@@ -357,21 +406,9 @@ function isBefore(one: FollowedReign, other: FollowedReign): boolean {
   return one.epoch === other.epoch ? one.datacenter < other.datacenter : one.epoch > other.epoch;
 }
 
-/**
- * By the term of who wrote it, and then by how often that one has. But whoever leads goes on writing: a record that was
- * not written anew for long is of nobody, and who writes with an earlier term then has data folders that were put back.
- */
-function isLater(one: Known, other: Known): boolean {
-  const apartMs = one.writtenAtMs - other.writtenAtMs;
-  if (Math.abs(apartMs) > OUTLIVED_MS) return apartMs > 0;
-  const { count, term } = other.record;
-  return one.record.term === term ? one.record.count > count : one.record.term > term;
-}
-
-/** Of two clusters under one name, whose terms tell nothing of each other, the one that spoke last. */
-function isLaterWord(one: Known, other: Known): boolean {
-  const isOfSame = one.record.clusterId === other.record.clusterId;
-  return isOfSame ? isLater(one, other) : one.writtenAtMs >= other.writtenAtMs;
+/** In the order in which a datacenter counts what it writes. */
+function isCountedBehind(one: DirectoryRecord, other: DirectoryRecord): boolean {
+  return one.term === other.term ? one.count > other.count : one.term > other.term;
 }
 
 function contentOf(record: DirectoryRecord): string {

@@ -230,15 +230,51 @@ t.test('directory: who was put back to an earlier term is found where it is now'
   const directory = aDirectory(world, { forgetAfterMs: 3_600_000 });
   const moved = { ...RECORD, term: 8, count: 1, addresses: [{ host: '10.0.0.9', port: 8300 }] };
   directory.learn([{ ...RECORD, ageMs: 0 }]);
-  await world.run(15_000);
+  await world.run(13_000);
   test.equal(directory.learn([{ ...moved, ageMs: 0 }]), false, 'whoever leads may be late');
+  await world.run(2_000);
+  test.equal(directory.learn([{ ...moved, count: 2, ageMs: 0 }]), false);
   await world.run(1);
-  test.equal(directory.learn([{ ...moved, ageMs: 0 }]), true, 'it would have written meanwhile');
-  test.equal(directory.learn([{ ...RECORD, ageMs: 15_001 }]), false, 'from who has not heard');
+  test.equal(directory.learn([{ ...moved, count: 2, ageMs: 0 }]), true, 'it would have written');
+  test.equal(directory.learn([{ ...RECORD, ageMs: 15_002 }]), false, 'from who has not heard');
   test.same(directory.addressesOf('dc2'), moved.addresses);
   test.equal(directory.learn([{ ...RECORD, ageMs: 1_000 }]), true, 'it leads all the same');
   await world.run(500);
   test.equal(directory.records()[0]?.ageMs, 1_500, 'as old wherever it has been');
+});
+
+t.test(
+  'directory: whose clock stood still makes no earlier word of a datacenter its last one',
+  async (test) => {
+    const began = { ...RECORD, count: 110, primary: 'dc2', epoch: 4, ageMs: 0 };
+    const before = { ...RECORD, count: 50, ageMs: 0 };
+    for (const removed of [[], ['dc2']]) {
+      const world = new FeedWorld();
+      const directory = aDirectory(world, { removed, forgetAfterMs: 3_600_000 });
+      directory.learn([began]);
+      await world.run(60_000);
+      // As old as when its clock stopped, and two of its servers may have heard two of them.
+      for (let ageMs = 500; ageMs < 10_000; ageMs += 500) {
+        directory.learn([{ ...before, count: ageMs % 1_000 === 0 ? 50 : 49, ageMs }]);
+        await world.run(500);
+      }
+      test.equal(directory.latestEpoch(), 4, 'nobody writes it any more');
+      const last = directory.claimOfRemoved('dc2') ?? directory.primary();
+      test.equal(last?.datacenter, 'dc2');
+    }
+  },
+);
+
+t.test('directory: nor does it keep to such a word for ever', async (test) => {
+  const world = new FeedWorld();
+  const directory = aDirectory(world, { forgetAfterMs: 3_600_000 });
+  directory.learn([{ ...RECORD, count: 50, ageMs: 0 }]);
+  const began = { ...RECORD, count: 110, primary: 'dc2', epoch: 4 };
+  await world.run(15_000);
+  test.equal(directory.learn([{ ...began, ageMs: 60_000 }]), false, 'whoever leads may be late');
+  await world.run(1);
+  test.equal(directory.learn([{ ...began, ageMs: 60_001 }]), true);
+  test.match(directory.primary(), { datacenter: 'dc2', epoch: 4 });
 });
 
 t.test('directory: who was removed is forgotten, and nothing is learnt of it', async (test) => {
