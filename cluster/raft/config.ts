@@ -53,6 +53,11 @@ export interface RaftConfig {
    * something above raft orders and checks changes: a wrong one that is applied ends the process.
    */
   readonly validateChanges?: boolean;
+  /**
+   * Ask for votes before the new term is on the own disk, as published suites do: not safe where an answer can reach a
+   * node that was started anew since it asked. Default false.
+   */
+  readonly asksBeforeDisk?: boolean;
   /** A leader that is removed or demoted becomes a follower at once. Default true. */
   readonly stepDownOnRemoval?: boolean;
   /** An integer from 0 up to, not including, `below`; each node must draw differently. */
@@ -76,6 +81,7 @@ export function fullConfig(config: RaftConfig): FullRaftConfig {
     readMode: 'quorum',
     forwardProposals: true,
     validateChanges: true,
+    asksBeforeDisk: false,
     stepDownOnRemoval: true,
     observe: () => undefined,
     ...config,

@@ -44,7 +44,11 @@ export interface VoteNews {
   readonly committed: EntryId;
 }
 
-/** Asks for a vote, or (pre-vote) whether there would be one. `term` is the one asked for. */
+/**
+ * Asks for a vote, or (pre-vote) whether there would be one. `term` is the one asked for. A vote is asked for when that
+ * term is on the own disk, and the log that the others compare with theirs: whoever forgets either in a crash opens the
+ * same term once more, and would take what it was given for the longer log for an answer to the shorter one.
+ */
 export interface VoteMessage extends Envelope, VoteNews {
   readonly type: 'vote' | 'pre-vote';
   readonly lastTerm: number;
@@ -162,7 +166,7 @@ export type MessageType = Message['type'];
 
 /** How a message type is handled on its way in and out. */
 export interface MessageTraits {
-  /** Is a promise about what is on this node's disk, so it may not leave before the disk has it. */
+  /** Is a promise about what is on this node's disk, or leads to one, so it may not leave before the disk has it. */
   readonly waitsForDisk: boolean;
   /** Comes from a storage worker of this node, never from the network. */
   readonly local: boolean;
@@ -181,7 +185,7 @@ const LOCAL: MessageTraits = { ...TERMLESS, local: true };
 export const MESSAGE_TRAITS: Readonly<Record<MessageType, MessageTraits>> = {
   append: PLAIN,
   'append-reply': PROMISE,
-  vote: PLAIN,
+  vote: { ...PLAIN, waitsForDisk: true },
   'vote-reply': PROMISE,
   'pre-vote': PLAIN,
   'pre-vote-reply': PROMISE,

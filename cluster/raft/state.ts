@@ -73,7 +73,8 @@ export interface Raft {
 
 /** Queues a message; the type decides whether it waits for the disk. */
 export function send(raft: Raft, message: Message): void {
-  if (MESSAGE_TRAITS[message.type].waitsForDisk) {
+  const goesAtOnce = message.type === 'vote' && raft.config.asksBeforeDisk;
+  if (MESSAGE_TRAITS[message.type].waitsForDisk && !goesAtOnce) {
     raft.messagesAfterAppend.push(message);
     return;
   }

@@ -5,14 +5,14 @@ import { basename, join } from 'node:path';
 import t from 'tap';
 import { runCommand } from './support/commands.ts';
 import { firstDifference, type Outcome, rewrite, runCases } from './support/datadriven.ts';
-import { Group } from './support/group.ts';
+import { Group, type NodeOptions } from './support/group.ts';
 import { withoutLogLines } from './support/output.ts';
 import { suiteFiles, textFiles } from './support/vectors.ts';
 
 const OWN = join(process.cwd(), 'test', 'raft', 'scenarios');
 
-function play(path: string): readonly Outcome[] {
-  const group = new Group();
+function play(path: string, fixed: Partial<NodeOptions> = {}): readonly Outcome[] {
+  const group = new Group(undefined, fixed);
   return runCases(path, (testCase) => runCommand(group, testCase));
 }
 
@@ -22,7 +22,7 @@ if ('skip' in suite) {
 } else {
   t.test('published transcripts', (t) => {
     for (const path of suite) {
-      const outcomes = play(path);
+      const outcomes = play(path, { asksBeforeDisk: true });
       const name = basename(path, '.txt');
       t.equal(firstDifference(outcomes, withoutLogLines), undefined, `${name}: the same happens`);
       t.equal(firstDifference(outcomes), undefined, `${name}: and is told in the same words`);

@@ -247,6 +247,7 @@ function parseOptions(args: readonly Argument[]): Partial<NodeOptions> {
       readMode: oneValueOf(args, 'read-only') === 'lease-based' ? 'lease' : 'quorum',
     }),
     'step-down-on-removal': () => ({ stepDownOnRemoval: flag('step-down-on-removal') }),
+    'asks-before-disk': () => ({ asksBeforeDisk: flag('asks-before-disk') }),
     'forward-proposals': () => ({ forwardProposals: flag('forward-proposals') }),
   };
   return Object.assign({}, ...args.map(({ key }) => options[key]?.() ?? {}));

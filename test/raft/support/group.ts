@@ -94,14 +94,16 @@ export function wordsForRefusal(refusal: Refusal): string {
 /** Nodes 1, 2, 3… and the messages between them. */
 export class Group {
   readonly #random: (below: number) => number;
+  readonly #fixed: Partial<NodeOptions>;
   readonly output = new Output();
   readonly nodes: GroupNode[] = [];
   /** Sent and neither delivered nor dropped, in the order of sending. */
   network: Message[] = [];
 
-  /** Without a source of randomness all election timeouts are the shortest. */
-  constructor(random: (below: number) => number = () => 0) {
+  /** Without a source of randomness all election timeouts are the shortest. What is `fixed` holds for every node. */
+  constructor(random: (below: number) => number = () => 0, fixed: Partial<NodeOptions> = {}) {
     this.#random = random;
+    this.#fixed = fixed;
   }
 
   node(id: NodeId): GroupNode {
@@ -224,6 +226,7 @@ export class Group {
   #config(id: NodeId, options: NodeOptions, storage: MemoryStorage): RaftConfig {
     return {
       ...options,
+      ...this.#fixed,
       id,
       storage,
       random: this.#random,

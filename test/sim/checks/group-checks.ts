@@ -1,6 +1,7 @@
 // What must hold at every moment of a run, told from disks and frames, and from what leaders count:
 //   elections    one leader a term; one vote a node and term; term, vote and commit never go back on a disk
-//   promises     a granted vote and an acknowledged entry are on the disk before the word of it leaves
+//   promises     a granted vote and an acknowledged entry are on the disk before the word of it leaves, and so is
+//                the term for which a vote is asked, with the log that it is asked with
 //   commits      what is committed is on a quorum of disks, is one history, and every later leader has it
 //   logs         two logs that agree about an entry's index and term agree about all before it
 //   states       equal states at equal applied entries; nothing is applied that the own log does not hold
@@ -22,7 +23,12 @@ import {
 import type { KvWrite } from '../../../cluster/platform/kv.ts';
 import type { Membership } from '../../../cluster/raft/membership/membership.ts';
 import { decodeMembershipChange } from '../../../cluster/raft/membership/membership-change.ts';
-import type { AppendReply, Message, VoteReply } from '../../../cluster/raft/message.ts';
+import type {
+  AppendReply,
+  Message,
+  VoteMessage,
+  VoteReply,
+} from '../../../cluster/raft/message.ts';
 import {
   EMPTY_GROUP,
   encodeGroupRecord,
@@ -193,8 +199,11 @@ export class GroupChecks {
         this.#noteSent(message.term, message.prevIndex, message.prevTerm);
         for (const { index, term } of message.entries) this.#noteSent(message.term, index, term);
         return;
-      case 'pre-vote':
       case 'vote':
+        this.#onAsked(host, message);
+        this.#onCampaign(host);
+        return;
+      case 'pre-vote':
         this.#onCampaign(host);
         return;
       case 'heartbeat':
@@ -235,6 +244,23 @@ export class GroupChecks {
     const isKept = kept.term > term || (kept.term === term && kept.vote === to);
     this.#violations.require(isKept, 'promises', () => {
       return `${host.name} votes for ${to} in term ${term} while its disk says ${shown(kept)}`;
+    });
+  }
+
+  /** Whoever forgets in a crash that it asked asks anew in that term, perhaps with less, and is answered twice. */
+  #onAsked(host: SimHost, { term, from, lastTerm, lastIndex }: VoteMessage): void {
+    const log = logOn(host);
+    const kept = log.hardState;
+    const isKept = kept.term > term || (kept.term === term && kept.vote === from);
+    this.#violations.require(isKept, 'promises', () => {
+      return `${host.name} asks for votes in term ${term} while its disk says ${shown(kept)}`;
+    });
+    // What it asked with may be replaced as soon as another one leads.
+    const status = this.#options.statusOf(host);
+    if (status?.standing !== 'candidate' || status.term !== term) return;
+    const isThere = lastIndex <= log.start.index || log.entry(lastIndex)?.term === lastTerm;
+    this.#violations.require(isThere, 'promises', () => {
+      return `${host.name} asks for votes with entry ${lastIndex} of term ${lastTerm}, which its disk lacks`;
     });
   }
 

@@ -17,6 +17,14 @@ export const RAFT_MUTANTS: readonly Mutant[] = [
     install: () => sendEarly('vote-reply'),
   },
   {
+    name: 'ask-before-disk',
+    breaks: 'votes are asked for before the term and the log are on disk',
+    foundBy: ['promises'],
+    subject: 'replica',
+    seed: 1,
+    install: () => sendEarly('vote'),
+  },
+  {
     name: 'acknowledge-before-disk',
     breaks: 'entries are acknowledged before they are on disk',
     foundBy: ['promises', 'commits'],
