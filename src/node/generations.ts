@@ -1,6 +1,7 @@
 // The generations of the state on a node's disk. Which one is valid is written in the log's database, in
 // the batch that makes it so; every other is what an interrupted or finished replacement left behind.
 
+import { readGeneration } from '../../cluster/log/durable-log.ts';
 import type { Kv } from '../../cluster/platform/kv.ts';
 import type { Generations } from '../state/snapshot/generations.ts';
 import type { Platform } from './platform.ts';
@@ -32,25 +33,51 @@ export function generationsOf(
 }
 
 /**
- * To be called before anything is written to the log's database. Throws when that database is new and a
- * state is there that only a log could have named: it was lost, and what it named must not be deleted.
+ * To be called before anything is written to the log's database, and before the state is opened. Throws when that
+ * database is new and a state is there that only a log could have named, or when it names one that is not there while
+ * others are: one of the two was lost, or is an old copy, and what is there must not be deleted.
  */
 export async function requireLogOfState(platform: Databases, logKv: Kv): Promise<void> {
-  const others = (await platform.kvGenerations('state')).filter((generation) => generation > 0);
-  if (others.length === 0 || !(await isEmpty(logKv))) return;
-  const folders = others.map((generation) => `state-${generation}`).join(', ');
+  const generations = await platform.kvGenerations('state');
+  if (await isEmpty(logKv)) {
+    const named = generations.filter((generation) => generation > 0);
+    if (named.length === 0) return;
+    throw new Error(
+      `the data folder has ${foldersOf(named)}, but its log is gone, which says whether that is valid: ${WAY_BACK}`,
+    );
+  }
+  const current = readGeneration(logKv);
+  if (generations.length === 0 || generations.includes(current)) return;
   throw new Error(
-    `the data folder has ${folders}, but its log is gone, which says whether that is valid: of ` +
-      'several servers, move the folder away and let this one join anew (never put back an old copy of it); of ' +
-      'one that is alone, restore it from a copy',
+    `the data folder has ${foldersOf(generations)}, and its log names ${foldersOf([current])}, which is not there: ` +
+      `log and state are not of one copy; ${WAY_BACK}`,
   );
 }
 
-/** Deletes what is not valid. After the valid state and its log were opened. */
-export async function dropOtherGenerations(platform: Databases, current: number): Promise<void> {
-  for (const generation of await platform.kvGenerations('state')) {
-    if (generation !== current) await drop(platform, generation);
-  }
+const WAY_BACK =
+  'of several servers, move the folder away and let this one join anew (never put back an old copy of it); of ' +
+  'one that is alone, restore it from a copy';
+
+function foldersOf(generations: readonly number[]): string {
+  return generations
+    .map((generation) => (generation === 0 ? 'state' : `state-${generation}`))
+    .join(', ');
+}
+
+/**
+ * Deletes what is not valid, if there is any, behind `requireValid`, which rejects where the one that is opened and its
+ * log do not go together: then the others may be what is left of the data.
+ */
+export async function dropOtherGenerations(
+  platform: Databases,
+  current: number,
+  requireValid: () => Promise<unknown>,
+): Promise<void> {
+  const all = await platform.kvGenerations('state');
+  const others = all.filter((generation) => generation !== current);
+  if (others.length === 0) return;
+  await requireValid();
+  for (const generation of others) await drop(platform, generation);
 }
 
 async function drop(platform: Databases, generation: number, open?: Kv): Promise<void> {

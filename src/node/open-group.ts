@@ -4,6 +4,7 @@
 import { must } from '../../cluster/base/assert.ts';
 import type { Closer } from '../../cluster/base/closer.ts';
 import { readClusterId } from '../../cluster/log/cluster-identity.ts';
+import { DurableLog } from '../../cluster/log/durable-log.ts';
 import type { Member } from '../../cluster/member/group-member.ts';
 import { openMember } from '../../cluster/member.ts';
 import type { Outcome } from '../state/commands/outcome.ts';
@@ -51,7 +52,8 @@ export async function openGroup(options: GroupOptions, closer: Closer): Promise<
     closer.defer(() => machine?.close());
     requireOwnState(machine, datacenter);
     // Before the member begins: from then on it may take in another one beside this.
-    await dropOtherGenerations(platform, generation);
+    const { appliedEntry } = machine;
+    await dropOtherGenerations(platform, generation, () => DurableLog.open(logKv, appliedEntry));
     return machine;
   };
   const member = await openMember<Outcome>({

@@ -136,7 +136,10 @@ t.test('generations: a start keeps the valid one and deletes what is left over',
   test.same(await disk.platform.kvGenerations('state'), [0, 1, 12]);
   test.equal(readGeneration(logKv), 0);
   await requireLogOfState(disk.platform, logKv);
-  await dropOtherGenerations(disk.platform, 0);
+  const notOfOneNode = () => DurableLog.open(logKv, { ...entry, index: 2 });
+  await test.rejects(dropOtherGenerations(disk.platform, 0, notOfOneNode), { name: 'LogDamage' });
+  test.same(await disk.platform.kvGenerations('state'), [0, 1, 12], 'that may be all that is left');
+  await dropOtherGenerations(disk.platform, 0, () => DurableLog.open(logKv, entry));
   test.same(disk.databases(), [
     'log',
     'state',
@@ -160,6 +163,24 @@ t.test('generations: without the log that names the valid one, none is deleted',
   test.ok(existsSync(join(disk.folder, 'state-3', 'level')));
   await logKv.close();
 });
+
+t.test(
+  'generations: where the one that the log names is not there, none is deleted',
+  async (test) => {
+    const disk = diskOf(test, 'old-log');
+    await (await disk.open('state', 1)).close();
+    const logKv = await disk.open('log');
+    // A copy of the log from before the state was replaced: all of its entries fit an empty state.
+    const entry = nextEntry({ index: 0, hash: new Uint8Array(32) }, 1, Uint8Array.of(1));
+    const log = await DurableLog.open(logKv, undefined);
+    await log.write({ entries: [entry], hardState: { term: 1, vote: 0, commit: 1 } });
+    await test.rejects(requireLogOfState(disk.platform, logKv), {
+      message: /has state-1, and its log names state, which is not there: .*not of one copy/,
+    });
+    test.same(await disk.platform.kvGenerations('state'), [1]);
+    await logKv.close();
+  },
+);
 
 t.test(
   'generations: a disk that fails under one that is taken in fails nothing else',
