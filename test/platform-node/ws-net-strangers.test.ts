@@ -3,6 +3,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
+import { WebSocket } from 'ws';
 import {
   STRANGERS_MAX,
   STRANGERS_OF_ADDRESS_MAX,
@@ -84,4 +85,16 @@ t.test('ws-net: whoever says nothing is gone soon after its time', async (test) 
   await closed(silent!);
   const tookMs = Date.now() - startMs;
   test.ok(tookMs > 4_000 && tookMs < 9_000, `${tookMs} ms`);
+});
+
+t.test('ws-net: no page in a browser becomes a node, whatever it would say', async (test) => {
+  const port = await listen(test);
+  const { host, port: number } = port.listening.address;
+  const page = new WebSocket(`ws://${host}:${number}/`, { origin: 'https://elsewhere.example' });
+  test.teardown(() => page.terminate());
+  await test.rejects(once(page, 'open'), { message: /403/ });
+  test.equal(port.ends.length, 0);
+  test.match(port.log.lines.join('\n'), /a page of https:\/\/elsewhere\.example connects/);
+  await dial(test, port);
+  await until(() => port.ends.length === 1);
 });

@@ -11,7 +11,7 @@ import {
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
-import { WebSocket, WebSocketServer } from 'ws';
+import { type VerifyClientCallbackAsync, WebSocket, WebSocketServer } from 'ws';
 import type { Clock } from '../../../cluster/platform/clock.ts';
 import type { Logger } from '../../../cluster/platform/logger.ts';
 import {
@@ -57,6 +57,9 @@ const MAY_REFUSE_CERTIFICATE =
   'it may not take the certificate of this server, which its log tells then';
 const ONE_HAS_TLS = 'servers of which one alone has tls.cluster.* do not reach each other';
 
+/** Of the page that a browser names. */
+const ORIGIN_SHOWN_MAX = 100;
+
 /** Nodes send whole messages, and what stands between may cut some. Each piece costs hundreds of bytes, if small. */
 const FRAGMENTS_MAX = 64;
 
@@ -97,7 +100,12 @@ async function listen(options: ListenOptions): Promise<Listening> {
     Math.min(options.strangersMax, STRANGERS_MAX),
   );
   server.on('connection', (socket: Socket) => strangers.add(remoteOf(socket), socket));
-  const webSockets = new WebSocketServer({ server, clientTracking: false, ...WEB_SOCKET_OPTIONS });
+  const webSockets = new WebSocketServer({
+    server,
+    clientTracking: false,
+    verifyClient: refusingPages(options.onRefused),
+    ...WEB_SOCKET_OPTIONS,
+  });
   await new Promise<void>((resolve, reject) => {
     // It passes on what the server says.
     webSockets.on('error', (cause) =>
@@ -116,6 +124,21 @@ async function listen(options: ListenOptions): Promise<Listening> {
   return {
     address: { host, port: (server.address() as AddressInfo).port },
     close: () => stopListening(server),
+  };
+}
+
+/**
+ * A browser lets every page open a WebSocket to any address that its machine reaches, the loopback one too, where a
+ * server may listen without a key; and it says of which page, which no node does.
+ */
+function refusingPages(onRefused: OnRefused): VerifyClientCallbackAsync {
+  return ({ origin, req }, answer) => {
+    // What the type leaves out: nodes send none.
+    const page = origin as string | undefined;
+    if (page === undefined) return answer(true);
+    const says = `a page of ${page.slice(0, ORIGIN_SHOWN_MAX)} connects, and this port is for nodes`;
+    onRefused(req.socket, says, 'warn');
+    answer(false, 403);
   };
 }
 
