@@ -29,10 +29,14 @@ import { FederationParts, type FederationPartsOptions } from './federation-parts
 import { overruledSettings } from './federation-role.ts';
 import { federationShown } from './shown/federation-shown.ts';
 
+/** Whoever is refused asks one server of the primary after the other, so often at least. */
+const REFUSED_RETRY_MS = 2_000;
+
 export class NodeFederation implements Federation {
   readonly #options: FederationPartsOptions;
   readonly #parts: FederationParts;
-  #isGossiping = false;
+  /** By the monotonic clock; undefined: it does not yet. */
+  #gossipsSinceMs: number | undefined;
   /** The term in which this server reigns; undefined outside of a reign. */
   #reign: number | undefined;
   /** Since when this server has led the primary, by the monotonic clock, as the last look found it. */
@@ -188,6 +192,14 @@ export class NodeFederation implements Federation {
     return this.#parts.mayCountRemoved;
   }
 
+  hasHeardRemoved(): boolean {
+    const { member, platform } = this.#options;
+    if (member.address === undefined) return true;
+    const sinceMs = this.#gossipsSinceMs ?? Infinity;
+    const roundMs = REFUSED_RETRY_MS * (member.members().length + 1);
+    return platform.clock.monotonicMs() - sinceMs > roundMs;
+  }
+
   status(): ShownFederation {
     const { machine, plan, platform } = this.#options;
     return federationShown({
@@ -275,8 +287,9 @@ export class NodeFederation implements Federation {
   }
 
   #startGossip(): void {
-    if (this.#isGossiping || this.#options.member.address === undefined) return;
-    this.#isGossiping = true;
+    const { member, platform } = this.#options;
+    if (this.#gossipsSinceMs !== undefined || member.address === undefined) return;
+    this.#gossipsSinceMs = platform.clock.monotonicMs();
     this.#parts.gossip.start();
   }
 

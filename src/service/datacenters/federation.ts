@@ -53,6 +53,8 @@ export interface Federation {
    * next primary with that one.
    */
   mayCountRemoved(): boolean;
+  /** Whether whoever was removed, and is there, has had the time to say to this server what it has. */
+  hasHeardRemoved(): boolean;
   /** What this server knows; its leader knows most. */
   status(): ShownFederation;
 }

@@ -6,7 +6,9 @@ import { isDatacenterName } from '../../acl/values/names.ts';
 import { positionText, type ShownDatacenter } from '../../api/render/shown-federation.ts';
 import { removedOf } from '../../state/global-log/replication.ts';
 import type { Primacy } from '../datacenters/federation.ts';
+import type { ServiceSettings } from '../deps.ts';
 import type { OperationInput, OperationOutput } from '../operations.ts';
+import { LeaderAway } from '../remote.ts';
 import { requireOperator } from '../rights/permissions.ts';
 import type { Request, Service } from '../service.ts';
 import { commit, nothingDeleted } from '../writes/commit.ts';
@@ -34,7 +36,9 @@ export async function removeDatacenter(
 
 /** Whether a datacenter of that name could still join. */
 function mayCome({ view }: Service, name: string): boolean {
-  return isDatacenterName(name) && !removedOf(view.replication()).includes(name);
+  const replication = view.replication();
+  const isJoinable = replication !== undefined && isDatacenterName(name);
+  return isJoinable && !removedOf(replication).includes(name);
 }
 
 /**
@@ -51,11 +55,20 @@ export async function allowDatacenter(
   const { datacenters, primary } = federation.status();
   const removed = datacenters.find((each) => each.name === name && each.state === 'removed');
   if (removed === undefined) return nothingDeleted(service);
-  if (!isForced) requireHarmless(removed, primary);
+  if (!isForced) {
+    requireHarmless(removed, primary);
+    // Behind a start nobody has told yet what speaks against it.
+    if (!federation.hasHeardRemoved()) throw justBegun(name, service.settings);
+  }
   const result = await commit(service, request, { type: 'datacenter.allow', name }, 'deleted');
   const fields = { name, isForced, by: token.accessorId };
   if (result.value) logger.warn(fields, 'an operator lets a removed datacenter come back');
   return result;
+}
+
+function justBegun(name: string, { datacenter }: Pick<ServiceSettings, 'datacenter'>): LeaderAway {
+  const why = `a server of ${datacenter} has just begun, and waits a moment to hear ${name}`;
+  return new LeaderAway({ says: `Nothing was changed: ${why}` });
 }
 
 function requireHarmless(

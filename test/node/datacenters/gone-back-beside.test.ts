@@ -109,6 +109,14 @@ t.test(
   },
 );
 
+t.test('gone back: nor is it let back before it could say so', async (t) => {
+  const { first } = await removedOnThatDay(t, { isAllowed: false });
+  // Whoever asks while the primary starts is answered as soon as it may be.
+  const refused = await first.servers[0]!.client.put('/operator/datacenter/dc2', undefined);
+  t.equal(refused.status, 400, refused.text);
+  t.match(refused.text, /^Nothing was changed: dc2 has 1\.\d+ of a reign of dc1/);
+});
+
 t.test('gone back: what a removed one had more counts no more when it was let back', async (t) => {
   const { first, second } = await removedOnThatDay(t, { isAllowed: false });
   const { client } = first.servers[0]!;

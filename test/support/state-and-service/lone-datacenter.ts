@@ -15,6 +15,7 @@ export function loneDatacenter(name: string, position: () => Position): Federati
     waitForChange: nobody,
     acknowledged: (_position, wanted) => Promise.resolve(wanted),
     mayCountRemoved: () => false,
+    hasHeardRemoved: () => true,
     status: () => ({
       primary: primary(),
       tableIndexes: undefined,
