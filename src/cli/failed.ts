@@ -204,6 +204,8 @@ function isOwn({ asked }: ClientError): boolean {
 function ifItLasts({ asked, message }: ClientError): string {
   if (message === 'No cluster leader')
     return ' If it lasts: more than half of the servers must run; `conclave operator raft list-peers --stale` shows them.';
+  if (message.startsWith('No cluster leader in datacenter '))
+    return ' If it lasts: more than half of the servers there must run; `conclave operator raft list-peers --stale`, asked at one of them, shows them.';
   if (message.includes('but has not heard a majority of the '))
     return ' Where so many are lost for good that no majority is left: `conclave operator datacenter remove … --force` for one of these.';
   if (!message.startsWith('Remote DC has no server currently reachable')) return '';

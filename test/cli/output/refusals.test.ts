@@ -156,6 +156,11 @@ const REFUSALS: readonly (readonly [name: string, answer: object, ...said: strin
     'try again in 2 s',
   ],
   [
+    'another datacenter without leader',
+    problem(503, 'unavailable', 'No cluster leader in datacenter dc1'),
+    'the servers there must run; `conclave operator raft list-peers --stale`, asked at one of them',
+  ],
+  [
     'the primary does not answer',
     problem(503, 'unavailable', 'Remote DC has no server currently reachable: dc1: refused'),
     'If it lasts: `conclave operator datacenters` says why',
