@@ -95,6 +95,13 @@ export class Directory {
     return [...this.#known.keys()].sort();
   }
 
+  /** Those that are of the own federation, as they say, in order; none while this datacenter is of none. */
+  federated(): readonly string[] {
+    const own = this.#options.federationId();
+    const isOfOwn = (each: string): boolean => this.#known.get(each)?.record.federationId === own;
+    return own === '' ? [] : this.datacenters().filter(isOfOwn);
+  }
+
   /** None while nobody has told. */
   addressesOf(datacenter: string): readonly NetAddress[] {
     if (this.#isRemoved(datacenter)) return [];

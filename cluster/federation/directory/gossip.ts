@@ -120,6 +120,13 @@ export class Gossip {
     await Promise.all([...byAddress.values()].map((to) => this.#exchange(to)));
   }
 
+  /** Asks those that it was told at the start who there is. Undefined where there are none. Never rejects. */
+  hearSeeds(): Promise<void> | undefined {
+    const seeds = this.#told();
+    if (seeds.length === 0) return undefined;
+    return Promise.all(seeds.map((each) => this.#exchange(each))).then(() => undefined);
+  }
+
   #onExchange({ from, payload }: RpcRequest): Uint8Array {
     this.#learn(payload);
     return this.#words(this.#removedFor(from.datacenter));

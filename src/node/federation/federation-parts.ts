@@ -166,7 +166,9 @@ export class FederationParts {
       ...{ plan, machine, hasCaughtUp, clock: platform.clock, isReigning: () => this.isReigning },
       heard: () => {
         const { beginning, calls, feed, gossip, promotion, subscriber, view } = this;
-        return { beginning, calls, directory: gossip.directory, feed, promotion, subscriber, view };
+        const { directory } = gossip;
+        const askSeeds = () => gossip.hearSeeds();
+        return { askSeeds, beginning, calls, directory, feed, promotion, subscriber, view };
       },
     });
   }

@@ -727,8 +727,10 @@ t.test(
       // Nothing is known from a beat.
       node.gossip.close();
       test.same(node.gossip.directory.addressesOf('dc2'), []);
-      await world.result(node.gossip.hearAll());
+      const asking = isNear ? undefined : node.gossip.hearSeeds();
+      await world.result(asking ?? node.gossip.hearAll());
       test.same(node.gossip.directory.addressesOf('dc2'), where);
+      test.equal(node.gossip.hearSeeds() === undefined, isNear, 'it has none');
     }
   },
 );

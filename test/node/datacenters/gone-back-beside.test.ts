@@ -5,11 +5,14 @@ import t, { type Test } from 'tap';
 import { DataCopies } from '../../support/running/data-copies.ts';
 import {
   clientOf,
+  cut,
   type DatacenterUnderTest,
   everyoneKnows,
+  heal,
+  planned,
   runDatacenter,
 } from '../../support/running/running-datacenters.ts';
-import { until } from '../../support/running/running-group.ts';
+import { allReady, until } from '../../support/running/running-group.ts';
 
 /** Each has servers of its own, and waits for them most of the time. */
 t.jobs = 2;
@@ -136,8 +139,9 @@ t.test('gone back: what a removed one had more counts no more when it was let ba
 t.test('gone back: who was no voter on that day is forced, and nothing is lost', async (t) => {
   const both = await removedOnThatDay(t, { isAllowed: true });
   const { first, second } = both;
-  const closed = async () => (await clientOf(first).get('/operator/primary')).json.Closed;
-  await until('it is closed', async () => (await closed()) !== '');
+  const closed = async (): Promise<string> =>
+    (await clientOf(first).get('/operator/primary')).json.Closed as string;
+  await until('it has heard dc2', async () => /which wrote that/.test(await closed()));
   t.match(
     await closed(),
     /dc2 has 1\.\d+ of this reign, and dc1, which wrote that, .*`conclave operator promote dc2 --force …`, asked at dc2, goes on with what is there: no voter/,
@@ -147,3 +151,35 @@ t.test('gone back: who was no voter on that day is forced, and nothing is lost',
   await force(both);
   await haveAll(t, [second, first]);
 });
+
+t.test(
+  'gone back: whoever came since that day is asked for at those of the settings',
+  async (t) => {
+    const nowhere = { 'primary-datacenter': 'dc1', 'retry-join-wan': '127.0.0.1:1' };
+    const second = await planned(t, { name: 'dc2', flags: nowhere });
+    const wan = second.lines.map(({ address }) => address).join();
+    // Nobody is there yet when it begins.
+    const first = await runDatacenter(t, { name: 'dc1', flags: { 'retry-join-wan': wan } });
+    const copies = new DataCopies(t);
+    await copies.keep(first);
+    await second.servers[0]!.open();
+    await allReady(second.servers);
+    await everyoneKnows([first, second]);
+    for (const Name of NAMES) {
+      const made = await clientOf(first).put('/acl/policy?ack=all&ack_timeout=60s', { Name });
+      t.equal(made.status, 200, made.text);
+    }
+    // Nobody tells it by itself.
+    cut(first);
+    await copies.putBack(first);
+    const refused = await clientOf(first).put('/acl/policy', { Name: 'over-it' });
+    t.equal(refused.status, 503, `at once: ${refused.text}`);
+    t.match(
+      refused.text,
+      /dc2 has 1\.\d+ of this reign, and dc1, which wrote that, ends at 1\.\d+/,
+    );
+    heal(first);
+    await force({ first, second });
+    await haveAll(t, [second, first]);
+  },
+);

@@ -5,15 +5,18 @@ import { FirstHearing } from '../../../src/node/federation/gate/first-hearing.ts
 import { LeaderAway } from '../../../src/service/remote.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
-function aServer(...others: readonly string[]) {
+function aServer(...listed: readonly string[]) {
+  const others = [...listed];
+  const seeds: (() => void)[] = [];
   const clock = new FakeClock(5_000);
   const heard = new Set<string>();
   const asked: string[] = [];
   const answers: (() => void)[] = [];
-  const state = { headSeq: 7, hasCaughtUp: false };
+  const state = { headSeq: 7, hasCaughtUp: false, hasSeeds: false };
   const hearing = new FirstHearing({
     ...{ clock, datacenter: 'dc1' },
     others: () => others,
+    find: () => (state.hasSeeds ? new Promise((resolve) => seeds.push(resolve)) : undefined),
     isHeard: (each) => heard.has(each),
     ask: (each, limitMs) => {
       asked.push(`${each} within ${limitMs} ms`);
@@ -22,7 +25,8 @@ function aServer(...others: readonly string[]) {
     headSeq: () => state.headSeq,
     hasCaughtUp: () => state.hasCaughtUp,
   });
-  return { asked, answers, clock, heard, hearing, state, refusal: () => hearing.refusal() };
+  const refusal = () => hearing.refusal();
+  return { asked, answers, clock, heard, hearing, others, refusal, seeds, state };
 }
 
 t.test('first hearing: nothing is written before all that are listed were heard', (t) => {
@@ -99,3 +103,40 @@ t.test('first hearing: all are asked at once, and again who has not answered', a
   clock.advance(250);
   t.equal(asked.length, 4, 'nobody is asked for ever');
 });
+
+t.test(
+  'first hearing: who came since the day of the log is heard of, and waited for',
+  async (t) => {
+    const { asked, clock, heard, hearing, others, refusal, seeds, state } = aServer();
+    state.hasSeeds = true;
+    hearing.begin();
+    t.match(
+      refusal()?.message,
+      /dc1 has just begun, and waits a moment to hear who else is there$/,
+    );
+    t.ok(refusal() instanceof LeaderAway);
+    clock.advance(250);
+    others.push('dc2');
+    seeds[0]?.();
+    await Promise.resolve();
+    t.strictSame(asked, ['dc2 within 2250 ms'], 'at once');
+    t.match(refusal()?.message, /to hear dc2$/);
+    heard.add('dc2');
+    t.equal(refusal(), undefined);
+    hearing.begin();
+    clock.advance(100);
+    hearing.begin();
+    seeds[1]?.();
+    await Promise.resolve();
+    t.match(refusal()?.message, /who else is there$/, 'what an earlier reign has asked is not it');
+    seeds[2]?.();
+    await Promise.resolve();
+    t.equal(refusal(), undefined, 'nobody else is');
+    others.pop();
+    hearing.begin();
+    clock.advance(2_499);
+    t.not(refusal(), undefined);
+    clock.advance(1);
+    t.equal(refusal(), undefined, 'who does not answer is not waited for');
+  },
+);

@@ -1,6 +1,7 @@
 // A primary whose data folders were put back to an earlier day does not know that. Whoever has more of its reign tells
 // it soon after it has begun, by asking for the global log, or when it is asked. So behind a start what all share is
 // not written before all that the log lists have been heard: writes wait for that, as for a leader, and not for long.
+// The log of an earlier day may not list whoever has come since, so those of the settings are asked first who there is.
 // A server that has seen some of it written since its start waits for nobody: whoever led then had heard the others, or
 // waited for them.
 // That somebody led proves nothing: it may have been told that it has lost what they have, and was closed. Nor do
@@ -13,8 +14,13 @@ export interface FirstHearingOptions {
   readonly clock: Clock;
   /** The own one. */
   readonly datacenter: string;
-  /** Those that the log lists, where this server leads the primary, or may by itself begin a reign; else none. */
+  /**
+   * Those that the log lists, or that are said to have a part in it, where this server leads the primary, or may by
+   * itself begin a reign; else none.
+   */
   readonly others: () => readonly string[];
+  /** Asks those of the settings who there is. Undefined where there are none. Never rejects. */
+  readonly find: () => Promise<void> | undefined;
   /** Whether it is known, of this reign, how far it is. */
   readonly isHeard: (datacenter: string) => boolean;
   /** Asks it how far it is, so that it is heard. Resolves soon, within the limit. Never rejects. */
@@ -37,6 +43,7 @@ export class FirstHearing {
   #untilMs = 0;
   #hasSeenWrites = false;
   #mayWrite = false;
+  #isFinding = false;
   /** Whom this reign has asked, and has no answer of. */
   #asked = new Set<string>();
 
@@ -57,13 +64,29 @@ export class FirstHearing {
   begin(): void {
     this.#untilMs = this.#options.clock.monotonicMs() + WAIT_MS;
     this.#mayWrite = this.#hasSeenWrites;
-    this.#asked = new Set();
-    this.#askAll(this.#asked);
+    const asked = new Set<string>();
+    this.#asked = asked;
+    const finding = this.#options.find();
+    this.#isFinding = finding !== undefined;
+    void finding?.then(() => this.#found(asked));
+    this.#askOn(asked);
+  }
+
+  #found(asked: Set<string>): void {
+    if (this.#asked !== asked) return;
+    this.#isFinding = false;
+    this.#ask(asked);
+  }
+
+  #askOn(asked: Set<string>): void {
+    if (this.#asked !== asked) return;
+    this.#ask(asked);
+    const { clock } = this.#options;
+    if (this.awaits() !== undefined) clock.after(ASK_AGAIN_MS, () => this.#askOn(asked));
   }
 
   /** Whoever follows an earlier leader that has fallen silent may take longer to notice than this one waits. */
-  #askAll(asked: Set<string>): void {
-    if (this.#asked !== asked) return;
+  #ask(asked: Set<string>): void {
     const { ask, clock } = this.#options;
     const leftMs = this.#untilMs - clock.monotonicMs();
     for (const each of this.#awaited()) {
@@ -71,7 +94,6 @@ export class FirstHearing {
       asked.add(each);
       void ask(each, leftMs).then(() => asked.delete(each));
     }
-    if (this.awaits() !== undefined) clock.after(ASK_AGAIN_MS, () => this.#askAll(asked));
   }
 
   /** Why nothing global may be written yet; undefined when it may. Another try, soon, may work. */
@@ -88,9 +110,11 @@ export class FirstHearing {
    */
   awaits(): string | undefined {
     const awaited = this.#awaited();
-    if (awaited.length === 0) return undefined;
+    const isFinding = this.#isFinding && this.#options.clock.monotonicMs() < this.#untilMs;
+    if (awaited.length === 0 && !isFinding) return undefined;
     const { datacenter } = this.#options;
-    return `datacenter ${datacenter} has just begun, and waits a moment to hear ${awaited.join(', ')}`;
+    const whom = awaited.length === 0 ? 'who else is there' : awaited.join(', ');
+    return `datacenter ${datacenter} has just begun, and waits a moment to hear ${whom}`;
   }
 
   #awaited(): readonly string[] {
@@ -98,7 +122,7 @@ export class FirstHearing {
     if (clock.monotonicMs() >= this.#untilMs) return [];
     const awaited = others().filter((each) => !isHeard(each));
     // A promise of this datacenter ends what is known of followers, and not that all were heard.
-    if (awaited.length === 0) this.#untilMs = 0;
+    if (awaited.length === 0 && !this.#isFinding) this.#untilMs = 0;
     return awaited;
   }
 

@@ -1,12 +1,14 @@
 // Whether this server may write what all share: the gate of the primary, and all that closes it. What others tell is
 // heard by parts that are made later than the gate, because they propose through it.
 
+import type { Directory } from '../../../../cluster/federation/directory/directory.ts';
 import type { FeedServer } from '../../../../cluster/federation/feed/feed-server.ts';
 import { askPlaces } from '../../../../cluster/federation/promotion/ask-places.ts';
 import type { Clock } from '../../../../cluster/platform/clock.ts';
 import type { AclError } from '../../../acl/error.ts';
 import { LeaderAway } from '../../../service/remote.ts';
 import { isRenewingIn } from '../../../state/global-log/election.ts';
+import { removedOf } from '../../../state/global-log/replication.ts';
 import type { StateMachine } from '../../../state/machine.ts';
 import { notPrimary } from '../../../state/refusals.ts';
 import type { FederationPlan } from '../../settings/federation-settings.ts';
@@ -34,6 +36,9 @@ export interface PrimaryGateOptions {
     readonly calls: DatacenterCalls;
     readonly feed: FeedServer;
     readonly view: FederationView;
+    readonly directory: Pick<Directory, 'federated'>;
+    /** Of the settings, who there is. Undefined where there are none. Never rejects. */
+    readonly askSeeds: () => Promise<void> | undefined;
   };
 }
 
@@ -104,17 +109,22 @@ export class PrimaryGate {
     const { datacenter } = plan;
     return new FirstHearing({
       ...{ clock, datacenter },
-      others: () => {
-        const listed = this.leadsLastPrimary ? (machine.replication()?.datacenters ?? []) : [];
-        return listed.flatMap(({ name, isRemoved }) =>
-          name === datacenter || isRemoved === true ? [] : [name],
-        );
-      },
+      others: () => (this.leadsLastPrimary ? this.#partners() : []),
+      find: () => (machine.replication() === undefined ? undefined : this.#heard.askSeeds()),
       isHeard: (each) => this.#heard.feed.hasHeardOrAsked(each),
       ask: (each, limitMs) => this.#askPlace(each, limitMs),
       headSeq: () => machine.position().seq,
       hasCaughtUp,
     });
+  }
+
+  /** Who is listed, or says that it is of this federation: it may have come since the day of the data folders. */
+  #partners(): readonly string[] {
+    const replication = this.#options.machine.replication();
+    const listed = replication?.datacenters.map(({ name }) => name) ?? [];
+    const all = new Set([...listed, ...this.#heard.directory.federated()]);
+    const isAnother = (each: string): boolean => each !== this.#options.plan.datacenter;
+    return [...all].filter((each) => isAnother(each) && !removedOf(replication).includes(each));
   }
 
   async #askPlace(datacenter: string, deadlineMs: number): Promise<void> {
