@@ -1,4 +1,5 @@
-// Time, as the outside world supplies it. The wall clock may jump; the monotonic one may only stall.
+// Time, as the outside world supplies it. The wall clock may jump; the monotonic one may only stall, where nobody tells
+// the machine that it stood still.
 
 /** A started timer. `cancel` after it fired is harmless. */
 export interface Timer {

@@ -1,11 +1,22 @@
 // The real clock and its timers.
 
+import { uptime } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import type { Clock, Timer } from '../../cluster/platform/clock.ts';
+import { SuspendedTime } from './suspended-time.ts';
+
+const suspended = new SuspendedTime({
+  monotonicMs: () => performance.now(),
+  wallMs: () => Date.now(),
+  bootedMs: sinceBootMs,
+});
 
 /** The clock of this machine. Its timers do not keep the process alive. */
 export const systemClock: Clock = {
-  monotonicMs: () => performance.now(),
+  monotonicMs: () => {
+    const nowMs = performance.now();
+    return nowMs + suspended.until(nowMs);
+  },
   // Of a machine that has lost its time it may say less, which nothing that is stored can say.
   wallMs: () => Math.max(0, Date.now()),
   after: (delayMs, action) => (delayMs === 0 ? afterThisTurn(action) : afterDelay(delayMs, action)),
@@ -32,4 +43,14 @@ function afterDelay(delayMs: number, action: () => void): Timer {
   }
   const handle = setTimeout(action, delayMs).unref();
   return { cancel: () => clearTimeout(handle) };
+}
+
+/** Elsewhere it is told by the wall clock. */
+function sinceBootMs(): number | undefined {
+  if (process.platform !== 'linux') return undefined;
+  try {
+    return uptime() * 1_000;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,6 +1,8 @@
 // The real clock: what has no delay comes with the next turn of the event loop, whoever asks for it, and what has a
 // very long one not before its time.
 
+import { syncBuiltinESMExports } from 'node:module';
+import os from 'node:os';
 import t from 'tap';
 import { systemClock } from '../../src/platform-node/system-clock.ts';
 
@@ -87,3 +89,23 @@ t.test('clock: what is due later than a timer counts is counted in parts', async
     Object.assign(globalThis, { setTimeout: set, clearTimeout: clear });
   }
 });
+
+t.test(
+  'clock: the time in which the machine was suspended has passed',
+  { skip: process.platform !== 'linux' && 'it is told there alone' },
+  (test) => {
+    const { now } = Date;
+    const { uptime } = os;
+    const setting = (clocks: { readonly now: () => number; readonly uptime: () => number }) => {
+      Object.assign(Date, { now: clocks.now });
+      Object.assign(os, { uptime: clocks.uptime });
+      syncBuiltinESMExports();
+    };
+    test.teardown(() => setting({ now, uptime }));
+    const beforeMs = systemClock.monotonicMs();
+    setting({ now: () => now() + 3_600_000, uptime: () => uptime() + 3_600 });
+    const passedMs = systemClock.monotonicMs() - beforeMs;
+    test.ok(passedMs >= 3_599_000 && passedMs < 3_660_000, `${passedMs}`);
+    test.end();
+  },
+);
