@@ -379,7 +379,7 @@ export class FederationParts {
       isRivalled: (epoch) =>
         (epoch !== FIRST_EPOCH && this.gossip.directory.isRivalled(plan.datacenter, epoch)) ||
         this.outside.ahead().some(({ upTo }) => upTo.epoch === epoch),
-      passesOver: () => this.gate.reigns.passedOverText(),
+      passesOver: () => this.#passedOverText(),
       hearAll: () => this.gossip.hearAll(),
       ahead: () => this.gate.reigns.ahead(),
       haveTold: () => this.gate.hearing.over(),
@@ -396,10 +396,15 @@ export class FederationParts {
     });
   }
 
+  /** A later reign may be heard of while a hand-over waits. */
+  #passedOverText(): string | undefined {
+    return this.gate.reigns.outrunText() ?? this.gate.reigns.passedOverText();
+  }
+
   async #leftBehindBy(successor: string): Promise<string | undefined> {
     const { machine, member, plan } = this.#options;
     await Promise.all([this.gossip.hearAll(), this.gate.hearing.over()]);
-    const passedOver = this.gate.reigns.outrunText() ?? this.gate.reigns.passedOverText();
+    const passedOver = this.#passedOverText();
     if (passedOver !== undefined) return passedOver;
     return leftBehindBy(successor, {
       own: plan.datacenter,

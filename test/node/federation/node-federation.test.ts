@@ -603,6 +603,27 @@ t.test('outrun: a hand-over passes over no reign that is said to have begun', as
   await t.rejects(federation.promotion.handOver('dc3'), rivalled);
 });
 
+t.test('outrun: nor over one of which it hears while it waits for its successor', async (t) => {
+  const { asks, clock, federation, follows, harness } = await aPrimaryOfThree(t);
+  const federationId = 'fed';
+  await harness.one({ type: 'federation.adopt', federationId });
+  const level = harness.machine.usesLevel;
+  const tell = async (datacenter: string, epoch: number, primary: string): Promise<void> => {
+    const own = { datacenter, clusterId: datacenter, federationId };
+    const written = { term: 1, count: epoch, level, ageMs: 0 };
+    const record = { ...own, ...written, addresses: [], primary, epoch };
+    await asks(DIRECTORY_METHOD, encodeRecords([record]), { ...FROM, ...own });
+  };
+  for (const each of ['dc3', 'dc4']) await tell(each, 1, 'dc2');
+  const handed = federation.promotion.handOver('dc3');
+  const isRefused = t.rejects(handed, /dc4 is said to have begun epoch 5; /);
+  await settled();
+  await tell('dc4', 5, 'dc4');
+  await follows('dc3');
+  clock.advance(20);
+  await isRefused;
+});
+
 t.test('enlisting: who is refused the global log has no vote on account of asking', async (t) => {
   const { listed, follows } = await aPrimaryOfThree(t);
   await follows('dc3');
