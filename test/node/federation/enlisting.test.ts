@@ -64,6 +64,27 @@ t.test('enlisting: what is not allowed yet is tried again until it is', async (t
   test.equal(clock.pendingCount, 0, 'all are there');
 });
 
+t.test('enlisting: who waits for a vote for long is told of, once', async (test) => {
+  const { enlisting, led, machine, names, clock, retry, warned } = await aPrimary();
+  const says =
+    'a datacenter has no vote yet: a majority of those that have one lacks the last change';
+  for (const each of ['dc2', 'dc3']) enlisting.add(each, undefined);
+  await enlisting.look();
+  await retry();
+  clock.advance(59_000);
+  await settled();
+  test.same(warned, [], 'it may be on its way');
+  for (let tries = 0; tries < 10; tries += 1) await retry();
+  test.same(warned, [says]);
+  led.majoritySeq = machine.replication()!.cursor.seq;
+  await retry();
+  test.same(names(), ['dc1', 'dc2', 'dc3']);
+  enlisting.add('dc4', undefined);
+  await enlisting.look();
+  for (let tries = 0; tries < 10; tries += 1) await retry();
+  test.same(warned, [says], 'the next one has not waited for long');
+});
+
 t.test('enlisting: nothing is tried again behind its end', async (test) => {
   const { enlisting, clock, names } = await aPrimary();
   enlisting.add('dc2', undefined);

@@ -15,7 +15,7 @@ export interface EnlistingOptions {
   readonly machine: Pick<StateMachine, 'replication' | 'usesLevel'>;
   readonly following: FollowingDeps;
   readonly logger: Logger;
-  readonly clock: Pick<Clock, 'after'>;
+  readonly clock: Pick<Clock, 'after' | 'monotonicMs'>;
   /** The cluster that follows in this reign under that name, or the own one; undefined where none was heard yet. */
   readonly clusterIdOf: (datacenter: string) => string | undefined;
   /** This server leads the primary. */
@@ -26,6 +26,8 @@ export interface EnlistingOptions {
 
 /** A majority has acknowledged in a round trip or two. */
 const RETRY_MS = 250;
+/** A majority that is there has acknowledged long before, also one that takes in a snapshot of some size. */
+const WAIT_TOLD_MS = 60_000;
 
 export class Enlisting {
   readonly #options: EnlistingOptions;
@@ -37,6 +39,8 @@ export class Enlisting {
   /** The last proposal failed, and that was said: a gate may be closed for as long as somebody is away. */
   #isFailing = false;
   #retry: Timer | undefined;
+  /** Since when a list has to wait for a majority, by the monotonic clock, and whether that was said. */
+  #waiting: { readonly sinceMs: number; isTold: boolean } | undefined;
   #isClosed = false;
 
   constructor(options: EnlistingOptions) {
@@ -75,6 +79,7 @@ export class Enlisting {
     const replication = machine.replication();
     if (this.#isClosed || this.#isUnderWay || !isLed()) return;
     const lists = this.#listsAfter(replication?.datacenters ?? []);
+    if (lists.length === 0) this.#waiting = undefined;
     if (replication === undefined || lists.length === 0) return;
     this.#isUnderWay = true;
     for (const list of lists) if (!(await this.#hasToWait(list))) break;
@@ -126,8 +131,10 @@ export class Enlisting {
     const replication = machine.replication();
     // It may stay so for as long as somebody is away: what would be refused is not put into the log each time.
     if (replication === undefined || !mayChangeDatacenters(replication, datacenters, majoritySeq)) {
+      this.#tellOfWaiting(list, majoritySeq);
       return true;
     }
+    this.#waiting = undefined;
     try {
       const change = { type: 'datacenters.set', datacenters, majoritySeq } as const;
       const { verdict } = await verdictOf(following, change);
@@ -145,6 +152,18 @@ export class Enlisting {
       this.#isFailing = true;
       return false;
     }
+  }
+
+  /** Whoever waits follows, and looks as if all were well; but it has no vote, and counts for none. */
+  #tellOfWaiting(list: readonly string[], majoritySeq: number): void {
+    const { clock, logger } = this.#options;
+    const nowMs = clock.monotonicMs();
+    this.#waiting ??= { sinceMs: nowMs, isTold: false };
+    if (this.#waiting.isTold || nowMs - this.#waiting.sinceMs < WAIT_TOLD_MS) return;
+    this.#waiting.isTold = true;
+    const says =
+      'a datacenter has no vote yet: a majority of those that have one lacks the last change';
+    logger.warn({ list, majoritySeq }, says);
   }
 }
 
