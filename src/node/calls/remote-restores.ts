@@ -9,6 +9,7 @@ import type { Call } from '../../service/call.ts';
 import { RESTORE_FINISH_MS } from '../../service/operators/operator.ts';
 import type { OperatorDoor } from '../../service/operators/operator-operations.ts';
 import type { RestoreIntake } from '../../service/operators/operator-port.ts';
+import { leaderLost } from '../../service/operators/propose-restore.ts';
 import { LeaderAway } from '../../service/remote.ts';
 
 /** An archive travels in pieces of about this size. */
@@ -83,9 +84,7 @@ class RemoteIntake implements RestoreIntake {
 /** The leader went, or its answer: what it had of the archive is forgotten. */
 function nothingChanged(error: unknown): unknown {
   const isGone = error instanceof AclError && error.code === 'outcome-unknown';
-  if (!isGone && !(error instanceof LeaderAway)) return error;
-  const text = 'nothing was restored: the leader was lost while it took in the archive';
-  return new AclError('unavailable', text, { cause: error });
+  return isGone || error instanceof LeaderAway ? leaderLost(error) : error;
 }
 
 interface SessionInput {

@@ -13,6 +13,8 @@ import {
   packedSize,
 } from '../../state/snapshot/snapshot-format.ts';
 import type { ServiceDeps } from '../deps.ts';
+import { LeaderAway, NOBODY_LEADS } from '../remote.ts';
+import { isUnknown } from '../writes/tries.ts';
 import { untilNotOvertaken } from '../writes/under-way.ts';
 
 /** Of the rows in one command; a single larger row makes a piece of its own. */
@@ -45,8 +47,9 @@ export async function proposeRestore(
 ): Promise<number> {
   const id = deps.random.uuid();
   const propose = (change: Change): Promise<Outcome> => perform(deps, reign, change);
-  await propose({ type: 'restore.begin', id });
+  let mayBeDone = false;
   try {
+    await propose({ type: 'restore.begin', id });
     const sent = await sendPieces(rows, (number, piece) =>
       propose({ type: 'restore.chunk', id, number, rows: piece }),
     );
@@ -54,14 +57,27 @@ export async function proposeRestore(
       { clock: deps.clock, limitMs: deps.settings.leaderWaitMs },
       () => {
         requireAllowed();
+        mayBeDone = true;
         return propose({ type: 'restore.commit', id, metaRow, ...sent });
       },
     );
     return outcome.kind === 'applied' ? outcome.index : 0;
   } catch (error) {
     await abandon(deps, () => propose({ type: 'restore.abandon', id }));
-    throw error;
+    throw isLostBefore(error, mayBeDone) ? leaderLost(error) : error;
   }
+}
+
+/** Whether nothing was restored because the leader went: only of the last command nobody knows what became of it. */
+function isLostBefore(error: unknown, mayBeDone: boolean): boolean {
+  if (error instanceof LeaderAway) return error.message === NOBODY_LEADS;
+  return isUnknown(error) && !mayBeDone;
+}
+
+/** For whoever has sent the archive. */
+export function leaderLost(cause: unknown): AclError {
+  const text = 'nothing was restored: the leader was lost while it took in the archive';
+  return new AclError('unavailable', text, { cause });
 }
 
 interface Sent {

@@ -7,6 +7,7 @@ import { reapOnce } from '../../../src/service/duties/duties.ts';
 import { RequestAges } from '../../../src/service/duties/request-ages.ts';
 import { VoidTokenRounds } from '../../../src/service/duties/void-token-rounds.ts';
 import { openArchives } from '../../../src/service/operators/archives.ts';
+import { LeaderAway } from '../../../src/service/remote.ts';
 import type { Change, ChangeOf } from '../../../src/state/commands/commands.ts';
 import { decodeMeta, encodeMeta } from '../../../src/state/rows/meta.ts';
 import { RESTORE_IDLE_MS } from '../../../src/state/rows/restore-progress.ts';
@@ -174,16 +175,20 @@ t.test('restore: an archive that the disk does not take changes nothing', async 
 
 t.test('restore: a leader that is lost on the way leaves nothing behind', async (test) => {
   const archive = await archived(await furnished());
-  for (const lostAt of [1, 2, 3]) {
+  const nothing = { code: 'unavailable', message: /^nothing was restored: the leader was lost/ };
+  const unknown = new AclError('outcome-unknown', 'the leader is gone');
+  for (const [lostAt, lost, refusal] of [
+    ['restore.begin', unknown, nothing],
+    ['restore.chunk', unknown, nothing],
+    ['restore.commit', unknown, { code: 'outcome-unknown' }],
+    ['restore.commit', new LeaderAway(), nothing],
+  ] as const) {
     const group = new Group();
     await group.one(BUILTINS);
-    let count = 0;
-    const archives = archivesOf(group.leader, (command) => {
-      count += 1;
-      const lost = new AclError('outcome-unknown', 'the leader is gone');
-      return count === lostAt ? Promise.reject(lost) : group.propose(command);
-    });
-    await test.rejects(restore(archives, archive), { code: 'outcome-unknown' });
+    const archives = archivesOf(group.leader, (command) =>
+      command.change.type === lostAt ? Promise.reject(lost) : group.propose(command),
+    );
+    await test.rejects(restore(archives, archive), refusal, `${lostAt}: ${lost.message}`);
     test.equal(group.leader.machine.restoreUnderWay(), undefined);
     test.equal(group.leader.machine.totals().tokens, 1);
     await swept(group.leader);
