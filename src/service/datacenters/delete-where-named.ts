@@ -23,14 +23,15 @@ export async function deletedWhereNamed<Name extends OperationName>(
 ): Promise<OperationOutput<Name>> {
   const { datacenter } = asked.call;
   if (asked.name !== 'token.delete' || !isGiven(datacenter)) return look();
+  const wasAsked = askedBefore(service, datacenter);
   let output: OperationOutput<Name>;
   try {
     output = await look();
   } catch (error) {
-    if (!isOpen(error) || wasAsked(service, datacenter)) throw error;
+    if (!isOpen(error) || wasAsked()) throw error;
     return deletedThereAfterAll(service, asked, { datacenter, open: error });
   }
-  if ((output as WriteResult<boolean>).value || wasAsked(service, datacenter)) return output;
+  if ((output as WriteResult<boolean>).value || wasAsked()) return output;
   requireKnownDatacenter(service.federation, datacenter);
   try {
     return await runInDatacenter(service, datacenter, asked);
@@ -71,6 +72,14 @@ function isOpen(error: unknown): error is AclError {
   return error instanceof AclError && OPEN.has(error.code);
 }
 
-function wasAsked({ federation, settings }: Service, datacenter: string): boolean {
-  return [settings.datacenter, federation.primary().datacenter].includes(datacenter);
+/**
+ * Whether it was looked for there already, to be asked behind the look: one that became the primary meanwhile, or is it
+ * no more, may not have been the one that was asked.
+ */
+function askedBefore({ federation, settings }: Service, datacenter: string): () => boolean {
+  const before = federation.primary().datacenter;
+  return () => {
+    const isPrimary = [before, federation.primary().datacenter].every((each) => each === datacenter);
+    return isPrimary || datacenter === settings.datacenter;
+  };
 }

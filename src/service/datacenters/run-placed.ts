@@ -15,6 +15,7 @@ import {
   NotAsked,
   requireAwaited,
   saysNothingOfEarlier,
+  saysNothingThere,
   unknownBehind,
 } from '../writes/tries.ts';
 import { deletedWhereNamed } from './delete-where-named.ts';
@@ -72,8 +73,10 @@ async function runOncePlaced<Name extends OperationName>(
   asked: Asked<Name>,
   from: string | undefined,
 ): Promise<OperationOutput<Name>> {
+  const { epoch } = service.federation.primary();
   const place = placeOfCall(service, asked, from);
   const placement = place instanceof Promise ? await place : place;
+  if (placement.kind === 'here') return ofThatReign(epoch, await runAt(service, placement, asked));
   const isSentAway = placement.kind === 'datacenter' || placement.kind === 'astray';
   if (!isSentAway || !isOfToken(OPERATION_TABLE[asked.name])) {
     return runAt(service, placement, asked);
@@ -87,6 +90,19 @@ async function runOncePlaced<Name extends OperationName>(
     if (first === undefined) throw error;
     return first;
   }
+}
+
+/**
+ * What has a place by the reign that this server knew of, and is not found by a leader that knows of a later one, may be
+ * in what the next primary has written. Throws 'not-primary': where it runs is looked up anew.
+ */
+function ofThatReign<Name extends OperationName>(
+  epoch: number,
+  output: OperationOutput<Name>,
+): OperationOutput<Name> {
+  if (!saysNothingThere(output) || output.meta.position.epoch <= epoch) return output;
+  const text = `nothing was deleted: epoch ${output.meta.position.epoch} has begun meanwhile, and what is there may be elsewhere`;
+  throw new AclError('not-primary', text);
 }
 
 async function runAt<Name extends OperationName>(

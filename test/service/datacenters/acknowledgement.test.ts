@@ -4,6 +4,7 @@ import t from 'tap';
 import { must } from '../../../cluster/base/assert.ts';
 import { AclError } from '../../../src/acl/error.ts';
 import type { AccessorId } from '../../../src/acl/ids.ts';
+import { createOperations } from '../../../src/service/create-operations.ts';
 import { DatacenterAway } from '../../../src/service/datacenters/federation.ts';
 import type { OperationName } from '../../../src/service/operations.ts';
 import type { WriteResult } from '../../../src/service/views.ts';
@@ -154,6 +155,46 @@ t.test('acknowledgement: who takes no writes tells nobody that there is nothing'
   const says = 'a secondary tells of its own local tokens, which nobody else has';
   t.same([value, meta.ack], [false, undefined], says);
 });
+
+t.test(
+  'acknowledgement: who has not heard of the next primary tells nobody of nothing',
+  async (t) => {
+    const harness = await createHarness({}, { datacenters: () => ['dc1', 'dc3'] });
+    let primary = { datacenter: 'dc1', epoch: 1 };
+    const meta = { index: 1, ack: undefined, replayed: false };
+    const asked: string[] = [];
+    const { door } = harness;
+    const behind = createOperations({
+      ...harness.deps,
+      leaderContact: () => ({ isLeader: false, knownLeader: true, lastContactMs: 0 }),
+      remote: {
+        ...harness.deps.remote,
+        // The leader has heard of it, and has not what the next one has written.
+        runAtLeader: async (name) => {
+          asked.push(`dc1 ${name}`);
+          primary = { datacenter: 'dc3', epoch: 2 };
+          return { value: false, meta: { ...meta, position: { epoch: 2, seq: 7 } } } as never;
+        },
+      },
+      federation: {
+        ...harness.deps.federation,
+        primary: () => primary,
+        run: async (datacenter, { name }) => {
+          asked.push(`${datacenter} ${name}`);
+          return { value: true, meta: { ...meta, position: { epoch: 2, seq: 9 } } };
+        },
+      },
+    });
+    const all = [['token.delete', { accessorId: ABSENT }], ...NOTHING] as const;
+    for (const [name, input] of all) {
+      asked.length = 0;
+      primary = { datacenter: 'dc1', epoch: 1 };
+      const running = behind.run(name, input as never, CALL) as Promise<WriteResult<boolean>>;
+      const { value } = await settled({ secondary: { ...harness, door } }, running);
+      t.same([value, asked], [true, [`dc1 ${name}`, `dc3 ${name}`]]);
+    }
+  },
+);
 
 t.test('acknowledgement: nobody is waited for where nobody else is to have it', async (t) => {
   const names = ['dc1'];

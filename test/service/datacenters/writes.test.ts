@@ -58,6 +58,32 @@ t.test('datacenters: what lives in the primary alone is not shown to another', a
   t.equal(gone.value, true, 'but whoever may, revokes it from anywhere');
 });
 
+t.test(
+  'datacenters: a home that becomes the primary meanwhile is asked all the same',
+  async (t) => {
+    const names = ['dc1', 'dc2', 'dc3'];
+    const asked: string[] = [];
+    let datacenter = 'dc1';
+    const topology = { datacenters: () => names, primary: () => ({ datacenter, epoch: 3 }) };
+    const home = await createHarness({ datacenter: 'dc3' }, topology);
+    const first = await createHarness({}, topology);
+    const { accessorId } = await newToken(home, { local: true });
+    const run = async (to: string, errand: Errand): Promise<unknown> => {
+      asked.push(to);
+      const answer = await (to === 'dc3' ? home : first).door.runForDatacenter(
+        errand as never,
+        'dc2',
+      );
+      datacenter = 'dc3';
+      return answer;
+    };
+    const here = await createHarness({ datacenter: 'dc2' }, { ...topology, run });
+    const { value } = await here.run('token.delete', { accessorId }, { datacenter: 'dc3' });
+    t.same([value, asked], [true, ['dc1', 'dc3']]);
+    t.equal(home.machine.token(accessorId), undefined);
+  },
+);
+
 t.test('datacenters: who names its home deletes a local token from anywhere', async (t) => {
   const names = ['dc1', 'dc2', 'dc3'];
   const isAway = { dc1: false, dc3: false };
