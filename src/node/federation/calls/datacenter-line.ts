@@ -123,7 +123,7 @@ export class DatacenterLine {
         return answer;
       } catch (error) {
         if (!(error instanceof RpcError)) throw error;
-        if (!isUndone(error)) throw refusalOf(error, kind);
+        if (!isUndone(error)) throw refusalOf(error, kind, datacenter);
         failure = error;
       }
     }
@@ -155,11 +155,11 @@ function leaderless(datacenter: string, cause: LeaderAway): LeaderAway {
 }
 
 /** Never repeats what was sent. */
-function refusalOf(cause: RpcError, kind: CallKind): AclError {
+function refusalOf(cause: RpcError, kind: CallKind, datacenter: string): AclError {
   if (cause.code === 'too-large') return new AclError('body-too-large', cause.message, { cause });
   const isRead = kind === 'read' || kind === 'wait';
   const what = isRead ? 'nothing was read' : 'whether the write took effect is not known';
-  return new AclError('outcome-unknown', `${what}: ${cause.message}`, { cause });
+  return new AclError('outcome-unknown', `${what}: ${datacenter}: ${cause.message}`, { cause });
 }
 
 function whenAborted(signal: AbortSignal): Promise<undefined> {
