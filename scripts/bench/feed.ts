@@ -20,7 +20,7 @@ import { systemClock } from '../../src/platform-node/system-clock.ts';
 import { systemRandom } from '../../src/platform-node/system-random.ts';
 import { MemoryLog } from '../../test/cluster/federation/memory-log.ts';
 import { SecondaryState } from '../../test/cluster/federation/secondary-state.ts';
-import { shown, table } from './figures.ts';
+import { median, shown, table } from './figures.ts';
 import { handOverMs } from './hand-over.ts';
 
 export interface FeedOptions {
@@ -51,10 +51,10 @@ export async function benchFeed({ secondsEach, rounds }: FeedOptions): Promise<v
   for (let round = 0; round < rounds; round += 1) all.push(await oneRound(secondsEach));
   const lagsMs = all.flatMap((round) => round.lagsMs).sort((left, right) => left - right);
   const lagAt = (part: number): number => lagsMs[Math.floor(lagsMs.length * part)] ?? Number.NaN;
-  const best = (of: (round: Round) => number): number => Math.max(...all.map(of));
+  const middle = (of: (round: Round) => number): number => median(all.map(of));
   const figures = {
-    catchUpEntriesPerSecond: best((round) => round.entriesPerSecond),
-    snapshotMibPerSecond: best((round) => round.snapshotMibPerSecond),
+    catchUpEntriesPerSecond: middle((round) => round.entriesPerSecond),
+    snapshotMibPerSecond: middle((round) => round.snapshotMibPerSecond),
     lagP50Ms: lagAt(0.5),
     lagP99Ms: lagAt(0.99),
     handOverMs: await handOverMs(open),

@@ -19,7 +19,7 @@ import {
   stopAll,
 } from './group-processes.ts';
 import type { Rounds } from './in-turn.ts';
-import { runLoad } from './load.ts';
+import { asExpected, runLoad } from './load.ts';
 import { type PulseFigures, startPulse } from './pulse.ts';
 import { MANAGEMENT_SECRET } from './seed.ts';
 
@@ -142,16 +142,17 @@ async function paired(
   const results = loads.map((): Measured[] => []);
   for (let round = 0; round < rounds; round += 1) {
     for (const [place, { ports, request, clients }] of loads.entries()) {
-      const result = await runLoad({
-        host: '127.0.0.1',
-        ports,
-        connections: clients,
-        warmUpMs: 500,
-        durationMs: secondsEach * 1_000,
-        expectedStatus: 200,
-        request,
-      });
-      if (result.unexpected > 0) throw new Error(`not 200: ${result.firstUnexpected}`);
+      const result = asExpected(
+        await runLoad({
+          host: '127.0.0.1',
+          ports,
+          connections: clients,
+          warmUpMs: 500,
+          durationMs: secondsEach * 1_000,
+          expectedStatus: 200,
+          request,
+        }),
+      );
       results[place]?.push({
         perSecond: result.requestsPerSecond,
         p50Ms: result.p50Ms,
@@ -257,7 +258,7 @@ async function measureJoins(options: GroupBenchOptions): Promise<Joins> {
         durationMs,
         expectedStatus: 200,
         request: createRequest,
-      }).then(({ requestsPerSecond }) => requestsPerSecond);
+      }).then((result) => asExpected(result).requestsPerSecond);
     const measured = (): Promise<number> => writes(options.secondsEach * 1_000, 16);
     for (let made = 0; made < SNAPSHOT_TOKENS; ) made += 2 * (await writes(2_000, 64));
     const alone = [await measured()];

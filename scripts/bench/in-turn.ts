@@ -3,7 +3,7 @@
 
 import type { Child } from './child.ts';
 import { median, shown } from './figures.ts';
-import { type LoadResult, runLoad } from './load.ts';
+import { asExpected, type LoadResult, runLoad } from './load.ts';
 
 export interface Row {
   readonly what: string;
@@ -147,21 +147,18 @@ async function loaded(
   },
 ): Promise<Loaded> {
   const startedAtMs = server.processorMs();
-  const result = await runLoad({
-    host: '127.0.0.1',
-    ports: [server.port],
-    connections,
-    warmUpMs: 1_000,
-    durationMs: secondsEach * 1_000,
-    expectedStatus: 200,
-    request,
-    isSleepless: true,
-  });
-  if (result.unexpected > 0) {
-    throw new Error(
-      `${result.unexpected} answers were not 200, the first: ${result.firstUnexpected}`,
-    );
-  }
+  const result = asExpected(
+    await runLoad({
+      host: '127.0.0.1',
+      ports: [server.port],
+      connections,
+      warmUpMs: 1_000,
+      durationMs: secondsEach * 1_000,
+      expectedStatus: 200,
+      request,
+      isSleepless: true,
+    }),
+  );
   const processorUs = ((server.processorMs() - startedAtMs) * 1_000) / result.answered;
   return { ...result, processorUs };
 }

@@ -5,7 +5,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { levelFolder } from '../../src/platform-node/disk/files.ts';
-import { runLoad } from './load.ts';
+import { asExpected, runLoad } from './load.ts';
 
 const CONNECTIONS = 64;
 const SECONDS_MAX = 120;
@@ -28,11 +28,12 @@ export async function settle({
   let serial = 0;
   let quietSeconds = 0;
   for (let seconds = 1; seconds <= SECONDS_MAX; seconds += 1) {
-    await runLoad({
+    const result = await runLoad({
       ...{ host: '127.0.0.1', ports: [port], connections: CONNECTIONS, expectedStatus: 200 },
       ...{ warmUpMs: 0, durationMs: 1000 },
       request: () => request(serial++),
     });
+    asExpected(result);
     const now = tablesIn(folder);
     quietSeconds = now === before ? quietSeconds + 1 : 0;
     if (quietSeconds === QUIET_SECONDS) return seconds;

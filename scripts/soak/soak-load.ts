@@ -161,7 +161,7 @@ export class SoakLoad {
       one.position = positionOf(answer);
       return;
     }
-    if (!didNothing(answer)) one.isCertain = false;
+    this.#onUnchanged(node, one, answer);
   }
 
   async #delete(node: NodeDescription, one: Kept, own: Kept[]): Promise<void> {
@@ -173,6 +173,15 @@ export class SoakLoad {
       await this.#useDeleted(node, one);
       return;
     }
+    this.#onUnchanged(node, one, answer);
+  }
+
+  /** Whoever may write looks behind a barrier: a token that lives and is not found there is lost. */
+  #onUnchanged({ name }: NodeDescription, one: Kept, answer: NodeAnswer | undefined): void {
+    if (answer?.status === 404 && one.isCertain)
+      this.#fault(
+        `${name}: token ${one.accessorId} is not there, acknowledged was ${one.description}`,
+      );
     if (!didNothing(answer)) one.isCertain = false;
   }
 

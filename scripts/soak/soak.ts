@@ -107,6 +107,8 @@ async function passed(forMs: number, signal: AbortSignal): Promise<void> {
 /** What is wrong when all is quiet again. */
 async function reckoning(cluster: LocalCluster, load: SoakLoad): Promise<readonly string[]> {
   const faults: string[] = [];
+  if (load.acknowledgedCount === 0)
+    faults.push('no token was made: nothing was held against the end');
   for (const datacenter of datacentersOf(cluster.plan)) {
     const fault = await differenceIn(cluster, datacenter);
     if (fault !== undefined) faults.push(fault);
