@@ -238,6 +238,7 @@ class RaftReplica<Outcome> implements GroupReplica<Outcome> {
         return;
       case 'stored':
         this.#parts.work.deliver(input.replies);
+        this.#parts.campaigning.onStored();
         this.#watchDisk();
         return;
       case 'applied':

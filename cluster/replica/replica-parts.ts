@@ -105,6 +105,7 @@ export function createParts<Outcome>(given: ReplicaPartsOptions<Outcome>): Repli
     campaigning: new Campaigning({
       ...{ node, clock, random, diskWatch },
       spreadMs: timing.campaignSpreadMs,
+      termOnDisk: () => options.log.hardState.term,
       isFounder: options.isFounder === true,
       onDue: () => loop.give({ kind: 'campaign' }),
     }),

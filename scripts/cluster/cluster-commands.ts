@@ -33,7 +33,7 @@ const CLEAR_SCREEN = '\x1b[H\x1b[2J';
 const FAULTS = [
   {
     kind: 'kill',
-    says: 'end a server, or all of a datacenter, as a power cut would',
+    says: 'end a server, or all of a datacenter, at once (SIGKILL)',
     done: 'is killed; `restart` brings it back',
   },
   {

@@ -123,7 +123,7 @@ export class LocalCluster {
     for (const name of names) this.#keep(asJoiner(this.#plan, name));
   }
 
-  /** Ends servers as a power cut would. */
+  /** Ends servers at once. What the system holds for their disks stays: it is no power cut. */
   async kill(name: string): Promise<void> {
     await this.#forEach(name, (each) => this.#running(each).kill());
   }

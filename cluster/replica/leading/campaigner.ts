@@ -50,6 +50,13 @@ export class Campaigner {
     this.#await(ANSWER_PART * this.#options.spreadMs);
   }
 
+  /** What is due comes later, not within `leastMs`, and counts as the same attempt. */
+  putOff(leastMs = 0): void {
+    if (this.#timer === undefined) return;
+    this.#attemptCount -= 1;
+    this.#await(Math.max(leastMs, ANSWER_PART * this.#options.spreadMs));
+  }
+
   stop(): void {
     this.#timer?.cancel();
   }

@@ -5,9 +5,12 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Random } from '../../platform/random.ts';
 import { isJoint } from '../../raft/membership/membership.ts';
 import { NO_NODE, type NodeId } from '../../raft/node-id.ts';
-import type { RawNode } from '../../raft/raw-node.ts';
+import type { RawNode, Status } from '../../raft/raw-node.ts';
 import type { DiskWatch } from '../workers/disk-watch.ts';
 import { Campaigner } from './campaigner.ts';
+
+/** Of a voter: that there is a later term, and its vote. */
+const VOTE_WRITES = 2;
 
 export interface CampaigningOptions {
   readonly node: RawNode;
@@ -15,6 +18,8 @@ export interface CampaigningOptions {
   readonly random: Random;
   readonly spreadMs: number;
   readonly diskWatch: Pick<DiskWatch, 'isStalled'>;
+  /** Before its own term is there, a candidate has asked nobody. */
+  readonly termOnDisk: () => number;
   /** It has just founded its group. */
   readonly isFounder: boolean;
   /** The loop is to call `attempt`. */
@@ -25,6 +30,8 @@ export class Campaigning {
   readonly #options: CampaigningOptions;
   readonly #campaigner: Campaigner;
   #isFounding: boolean;
+  /** The term that the last attempt is to open, and when it began; 0 when the others have been asked for it. */
+  #opening = { term: 0, sinceMs: 0 };
 
   constructor(options: CampaigningOptions) {
     this.#options = options;
@@ -46,8 +53,30 @@ export class Campaigning {
     const status = node.status();
     // A leader knows itself. A candidate first asks anew whether it could win, and opens no term before.
     if (status.leader !== NO_NODE || diskWatch.isStalled) return;
+    if (status.standing === 'candidate' && !this.#hasAsked(status)) {
+      this.#campaigner.putOff();
+      return;
+    }
+    this.#opening = { term: status.term + 1, sinceMs: this.#options.clock.monotonicMs() };
     if (this.#campaigner.isTimely(status)) node.campaign();
     this.#campaigner.again();
+  }
+
+  /**
+   * Something is on the disk: if it is the term of a campaign, the others are asked only now, and have their time. Their
+   * disks may be as slow as the own one, and have two things to write.
+   */
+  onStored(): void {
+    const status = this.#options.node.status();
+    const { term, sinceMs } = this.#opening;
+    if (status.standing !== 'candidate' || status.term !== term || !this.#hasAsked(status)) return;
+    this.#opening = { term: 0, sinceMs: 0 };
+    const tookMs = this.#options.clock.monotonicMs() - sinceMs;
+    this.#campaigner.putOff(VOTE_WRITES * tookMs);
+  }
+
+  #hasAsked({ term }: Pick<Status, 'term'>): boolean {
+    return this.#options.termOnDisk() >= term;
   }
 
   /** The only voter has nobody to wait for. */
