@@ -136,22 +136,24 @@ t.test('the log: hides a secret, and says where there is none', async (t) => {
   t.match(notSet, /"cluster_key":""/);
 });
 
-t.test('the id of a server: is kept, and never made anew beside a log', async (t) => {
-  const folder = emptyFolder(t);
-  t.equal(keptNodeId(folder, ID), ID);
-  t.equal(keptNodeId(folder, OTHER_ID), ID);
-  mkdirSync(join(folder, 'log'));
-  t.equal(keptNodeId(folder, OTHER_ID), ID);
-  for (const left of ['', '\n', 'half-an-id', undefined]) {
-    if (left === undefined) rmSync(join(folder, 'node-id'));
-    else writeFileSync(join(folder, 'node-id'), left);
-    t.throws(
-      () => keptNodeId(folder, OTHER_ID),
-      /node-id does not hold the id of a server any more/,
-    );
-  }
-  t.notOk(existsSync(join(folder, 'node-id')));
-});
+for (const database of ['log', 'state', 'state-3']) {
+  t.test(`the id of a server: is kept, and never made anew beside a ${database}`, async (t) => {
+    const folder = emptyFolder(t);
+    t.equal(keptNodeId(folder, ID), ID);
+    t.equal(keptNodeId(folder, OTHER_ID), ID);
+    mkdirSync(join(folder, database));
+    t.equal(keptNodeId(folder, OTHER_ID), ID);
+    for (const left of ['', '\n', 'half-an-id', undefined]) {
+      if (left === undefined) rmSync(join(folder, 'node-id'));
+      else writeFileSync(join(folder, 'node-id'), left);
+      t.throws(
+        () => keptNodeId(folder, OTHER_ID),
+        /node-id does not hold the id of a server any more/,
+      );
+    }
+    t.notOk(existsSync(join(folder, 'node-id')));
+  });
+}
 
 t.test(
   'files: a signal in the middle of one leaves nothing of it, and ends the process',

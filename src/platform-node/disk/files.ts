@@ -118,7 +118,7 @@ export function writeSecretFile(path: string, text: string): void {
 }
 
 const NODE_ID_FILE = 'node-id';
-const LOG_DATABASE = 'log';
+const DATABASES = ['log', 'state'];
 const NODE_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
@@ -127,8 +127,8 @@ const NODE_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
  */
 export function keptNodeId(dataFolder: string, fresh: string): string {
   const path = join(dataFolder, NODE_ID_FILE);
-  if (!existsSync(path) && databaseGenerations(dataFolder, LOG_DATABASE).length === 0)
-    writeWhole(path, `${fresh}\n`);
+  const isNew = DATABASES.every((name) => databaseGenerations(dataFolder, name).length === 0);
+  if (!existsSync(path) && isNew) writeWhole(path, `${fresh}\n`);
   const id = existsSync(path) ? readFileSync(path, 'utf8').trim() : '';
   if (NODE_ID.test(id)) return id;
   throw new Error(
