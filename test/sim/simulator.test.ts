@@ -246,7 +246,7 @@ const SAVED: readonly {
     subject: 'datacenters',
     cuts: { ...WITH_ALL_DRAWS, only: [0, 1, 6], hasNoPutBacks: true },
   },
-  // Who was removed was elected all the same, lost its disks, and was let back: it made a majority with who knew nothing.
+  // Who was removed was elected all the same, and let back with empty disks: a majority with who knew nothing of that.
   {
     seed: 2_222_182,
     subject: 'datacenters',

@@ -63,8 +63,8 @@ export class Campaigning {
   }
 
   /**
-   * Something is on the disk: if it is the term of a campaign, the others are asked only now, and have their time. Their
-   * disks may be as slow as the own one, and have two things to write.
+   * Something is on the disk: if it is the term of a campaign, the others are asked only now, and have their time.
+   * Their disks may be as slow as the own one, and have two things to write.
    */
   onStored(): void {
     const status = this.#options.node.status();

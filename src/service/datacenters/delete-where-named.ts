@@ -79,7 +79,9 @@ function isOpen(error: unknown): error is AclError {
 function askedBefore({ federation, settings }: Service, datacenter: string): () => boolean {
   const before = federation.primary().datacenter;
   return () => {
-    const isPrimary = [before, federation.primary().datacenter].every((each) => each === datacenter);
+    const isPrimary = [before, federation.primary().datacenter].every(
+      (each) => each === datacenter,
+    );
     return isPrimary || datacenter === settings.datacenter;
   };
 }

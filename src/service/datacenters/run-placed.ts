@@ -93,8 +93,8 @@ async function runOncePlaced<Name extends OperationName>(
 }
 
 /**
- * What has a place by the reign that this server knew of, and is not found by a leader that knows of a later one, may be
- * in what the next primary has written. Throws 'not-primary': where it runs is looked up anew.
+ * What has a place by the reign that this server knew of, and is not found by a leader that knows of a later one, may
+ * be in what the next primary has written. Throws 'not-primary': where it runs is looked up anew.
  */
 function ofThatReign<Name extends OperationName>(
   epoch: number,
