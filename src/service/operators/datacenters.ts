@@ -34,11 +34,11 @@ export async function removeDatacenter(
   return result;
 }
 
-/** Whether a datacenter of that name could still join. */
+/** Whether a datacenter of that name could still join, and there is a list to keep it out by. */
 function mayCome({ view }: Service, name: string): boolean {
   const replication = view.replication();
-  const isJoinable = replication !== undefined && isDatacenterName(name);
-  return isJoinable && !removedOf(replication).includes(name);
+  if (replication === undefined || !isDatacenterName(name)) return false;
+  return !removedOf(replication).includes(name);
 }
 
 /**
