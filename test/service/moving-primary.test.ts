@@ -18,6 +18,10 @@ import { entryOfReaped, entryOfToken, UNKNOWN } from '../http/operator/cases.ts'
 import { FakeClock } from '../support/fake-clock.ts';
 import { CALL, refusalOf } from './harness.ts';
 
+function verdictOf(verdict: string): object {
+  return { kind: 'applied', answer: { type: 'verdict', verdict } };
+}
+
 t.test('primary: one that has not begun what it promised itself says how it goes on', async (t) => {
   const replication = {
     datacenter: 'dc1',
@@ -129,7 +133,7 @@ async function leftBehind() {
     entry: entry as GlobalEntry | undefined,
     state,
     made,
-    says: { kind: 'applied' } as object,
+    says: verdictOf('applied'),
     /** In place of the log. */
     proposes: (_change: Change): void => undefined,
     moving: undefined as unknown as MovingPrimary,
@@ -237,7 +241,13 @@ t.test('divergence: a refusal of the log settles nothing, and keeps its words', 
     await refusalOf(left.moving.discard(position, ASKER)),
     'level-too-low: not before the upgrade',
   );
-  left.says = { kind: 'applied' };
+  left.says = verdictOf('not-allowed');
+  t.equal(
+    await refusalOf(left.moving.discard(position, ASKER)),
+    'not-found: Entry 1.7 is not set apart any more: nothing was forgotten',
+    'an election with it has made it part of the log again',
+  );
+  left.says = verdictOf('applied');
   left.proposes = () => {
     const { first } = left.state.divergent[0]!;
     if (first > 1) throw new LeaderAway();
@@ -283,7 +293,7 @@ t.test(
       // What is remembered is forgotten meanwhile: then cas is all that keeps what is there.
       propose: async (command: Command) => {
         asked.push(command.cas);
-        return { kind: 'applied', index: 9, position: { epoch: 1, seq: 7 } };
+        return { ...verdictOf('applied'), index: 9, position: { epoch: 1, seq: 7 } };
       },
       clock: new FakeClock(0),
       federation: { closedBecause: () => undefined },
@@ -313,7 +323,7 @@ t.test('divergence: who is the primary no more makes nothing anew in its own for
     },
     propose: async ({ change }: { readonly change: Change }) => {
       written.push(change.type);
-      return { kind: 'applied', index: 9, position: { epoch: 1, seq: 7 } };
+      return { ...verdictOf('applied'), index: 9, position: { epoch: 1, seq: 7 } };
     },
     clock: new FakeClock(0),
     federation: {

@@ -192,8 +192,10 @@ export class MovingPrimary {
   async discard(position: ShownPosition | undefined, asker: Asker): Promise<'done'> {
     if (position !== undefined) {
       this.#entryAt(position);
-      await this.#drop(position, asker);
-      return 'done';
+      if (await this.#drop(position, asker)) return 'done';
+      const { epoch, seq } = position;
+      const text = `Entry ${epoch}.${seq} is not set apart any more: nothing was forgotten`;
+      throw new AclError('not-found', text);
     }
     const count = countIn(this.#unsettled);
     // What comes meanwhile nobody has looked at.
@@ -328,8 +330,10 @@ export class MovingPrimary {
     );
   }
 
-  async #drop({ epoch, seq }: ShownPosition, asker: Asker): Promise<void> {
-    await this.#propose({ type: 'divergent.drop', epoch, seq }, asker);
+  /** Whether it was still there: somebody may have settled it, or made it part of the log again by an election. */
+  async #drop({ epoch, seq }: ShownPosition, asker: Asker): Promise<boolean> {
+    const { answer } = await this.#propose({ type: 'divergent.drop', epoch, seq }, asker);
+    return answer.type !== 'verdict' || answer.verdict === 'applied';
   }
 
   async #propose(
