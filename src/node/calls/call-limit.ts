@@ -23,7 +23,10 @@ export function callLimitMs(
   return CALL_MAX_MS + Math.ceil(ackLimitMs(call, { ackTimeoutMs }));
 }
 
-/** By what it does and what its caller asked for; what is of a later release counts as a write. */
+/**
+ * By what it does and what its caller asked for; what is of a later release counts as a write. So does what operators
+ * look at: whoever may read anything must not keep them from it.
+ */
 export function kindOfCall({
   name,
   call,
@@ -31,14 +34,14 @@ export function kindOfCall({
   readonly name: string;
   readonly call: Pick<Call, 'ack' | 'ackTimeoutMs'>;
 }): CallKind {
-  if (isReadOf(name)) return 'read';
+  if (factsOf(name)?.kind === 'read') return 'read';
   if (factsOf(name)?.asksProvider === true) return 'outside';
   const { ack = 'primary', ackTimeoutMs } = call;
   return ack === 'primary' && ackTimeoutMs === undefined ? 'write' : 'late';
 }
 
 /** Whether what has that name changes nothing; false for what is of a later release. */
-function isReadOf(name: string): boolean {
+export function isReadOf(name: string): boolean {
   return isReadOfOperators(name) || factsOf(name)?.kind === 'read';
 }
 

@@ -11,7 +11,7 @@ import type { Call } from '../../service/call.ts';
 import type { OperationInput, OperationName, OperationOutput } from '../../service/operations.ts';
 import { LeaderAway, type Remote } from '../../service/remote.ts';
 import { decodeAnswer, encodeQuestion } from './call-frames.ts';
-import { CALL_MAX_MS, callLimitMs, kindOfCall } from './call-limit.ts';
+import { CALL_MAX_MS, callLimitMs, isReadOf, kindOfCall } from './call-limit.ts';
 import { type CallKind, CallPlaces } from './call-places.ts';
 
 /** The method of the leader by which operations run. */
@@ -50,6 +50,8 @@ interface Asking {
   readonly method: string;
   readonly limitMs: number;
   readonly kind: CallKind;
+  /** It changes nothing, whatever place it takes. */
+  readonly isRead: boolean;
 }
 
 interface Waiting {
@@ -84,9 +86,8 @@ export class Forwarding implements Remote {
     // been refused by another leader since, and told its client so.
     const limitMs = callLimitMs({ name, call }, this.#options.ackTimeoutMs);
     const kind = kindOfCall({ name, call });
-    const answer = await this.#ask({ method: OPERATION_METHOD, limitMs, kind }, (term) =>
-      encodeQuestion({ name, input, call, term }),
-    );
+    const asking = { method: OPERATION_METHOD, limitMs, kind, isRead: isReadOf(name) };
+    const answer = await this.#ask(asking, (term) => encodeQuestion({ name, input, call, term }));
     return decodeAnswer(answer) as OperationOutput<Name>;
   }
 
@@ -99,13 +100,13 @@ export class Forwarding implements Remote {
     method: string,
     payload: Uint8Array,
     limitMs = CALL_MAX_MS,
-    kind: CallKind = 'write',
+    isRead = false,
   ): Promise<Uint8Array> {
-    return this.#ask({ method, limitMs, kind }, () => payload);
+    return this.#ask({ method, limitMs, kind: 'write', isRead }, () => payload);
   }
 
   async #ask(
-    { method, limitMs: deadlineMs, kind }: Asking,
+    { method, limitMs: deadlineMs, kind, isRead }: Asking,
     payloadFor: (term: number) => Uint8Array,
   ): Promise<Uint8Array> {
     const { line } = this.#options;
@@ -119,9 +120,9 @@ export class Forwarding implements Remote {
     try {
       const payload = payloadFor(leader.term);
       const answer = line.call(leader.node, { method, payload, deadlineMs, hops: 0 });
-      return await this.#unlessReplaced({ to: leader.node, kind }, answer);
+      return await this.#unlessReplaced({ to: leader.node, isRead }, answer);
     } catch (error) {
-      throw refusalOf(error, kind);
+      throw refusalOf(error, isRead);
     } finally {
       giveBack();
     }
@@ -148,13 +149,13 @@ export class Forwarding implements Remote {
 
   /** The answer, unless another server leads before it is there. */
   #unlessReplaced(
-    { to, kind }: { readonly to: NodeId; readonly kind: CallKind },
+    { to, isRead }: { readonly to: NodeId; readonly isRead: boolean },
     answer: Promise<Uint8Array>,
   ): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       const giveUp = (): void => {
         this.#calls.delete(waiting);
-        const text = unknownText('another server leads by now', kind);
+        const text = unknownText('another server leads by now', isRead);
         reject(new AclError('outcome-unknown', text));
       };
       const waiting: Waiting = { to, giveUp };
@@ -178,12 +179,12 @@ export class Forwarding implements Remote {
 }
 
 /** What a failed call means to whoever asked. Never repeats what was sent. */
-function refusalOf(error: unknown, kind: CallKind): unknown {
-  return error instanceof RpcError ? REFUSAL_BY_CODE[error.code](error, kind) : error;
+function refusalOf(error: unknown, isRead: boolean): unknown {
+  return error instanceof RpcError ? REFUSAL_BY_CODE[error.code](error, isRead) : error;
 }
 
 const REFUSAL_BY_CODE: Readonly<
-  Record<RpcErrorCode, (cause: RpcError, kind: CallKind) => AclError>
+  Record<RpcErrorCode, (cause: RpcError, isRead: boolean) => AclError>
 > = {
   unreachable: (cause) => new LeaderAway({ cause }),
   'too-many-hops': (cause) => new LeaderAway({ cause }),
@@ -194,11 +195,11 @@ const REFUSAL_BY_CODE: Readonly<
   'too-large': (cause) => new AclError('body-too-large', cause.message, { cause }),
 };
 
-function unknownOf(cause: RpcError, kind: CallKind): AclError {
-  return new AclError('outcome-unknown', unknownText(cause.message, kind), { cause });
+function unknownOf(cause: RpcError, isRead: boolean): AclError {
+  return new AclError('outcome-unknown', unknownText(cause.message, isRead), { cause });
 }
 
-function unknownText(why: string, kind: CallKind): string {
-  const what = kind === 'read' ? 'nothing was read' : 'whether the write took effect is not known';
+function unknownText(why: string, isRead: boolean): string {
+  const what = isRead ? 'nothing was read' : 'whether the write took effect is not known';
   return `${what}: ${why}`;
 }

@@ -35,20 +35,15 @@ export const OPERATOR_ELSEWHERE_METHOD = 'service.operator-elsewhere';
 
 /** The way to the leader. Rejects as `Remote` says. */
 export interface LeaderAsked {
-  ask(
-    method: string,
-    payload: Uint8Array,
-    limitMs?: number,
-    kind?: 'read' | 'write',
-  ): Promise<Uint8Array>;
+  ask(method: string, payload: Uint8Array, limitMs?: number, isRead?: boolean): Promise<Uint8Array>;
 }
 
 /** Asks the leader in the name of an operator. One call is one try. */
 export function runAtLeaderBy(leader: LeaderAsked): RunAtLeader {
   return async (name, input, call) => {
     const question = encodeQuestion({ name, input, call });
-    const kind = isReadOfOperators(name) ? 'read' : 'write';
-    const answer = await leader.ask(OPERATOR_METHOD, question, CALL_MAX_MS, kind);
+    const isRead = isReadOfOperators(name);
+    const answer = await leader.ask(OPERATOR_METHOD, question, CALL_MAX_MS, isRead);
     return decodeAnswer(answer) as never;
   };
 }

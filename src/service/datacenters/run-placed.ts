@@ -93,7 +93,7 @@ async function runOncePlaced<Name extends OperationName>(
 }
 
 /**
- * What has a place by the reign that this server knew of, and is not found by a leader that knows of a later one, may
+ * What runs here by the reign that this server knew of, and is not found by a leader that knows of a later one, may
  * be in what the next primary has written. Throws 'not-primary': where it runs is looked up anew.
  */
 function ofThatReign<Name extends OperationName>(

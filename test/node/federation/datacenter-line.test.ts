@@ -11,6 +11,7 @@ import {
   encodeQuestion,
   encodeRefusal,
 } from '../../../src/node/calls/call-frames.ts';
+import { kindOfCall } from '../../../src/node/calls/call-limit.ts';
 import { CallPlaces } from '../../../src/node/calls/call-places.ts';
 import { Forwarding } from '../../../src/node/calls/forwarding.ts';
 import { runAtLeaderBy } from '../../../src/node/calls/operator-remote.ts';
@@ -83,6 +84,8 @@ t.test(
       ...{ line: { ...group, call }, clock: new FakeClock(), countMax: 1, ackTimeoutMs: 5_000 },
     });
     test.teardown(() => forwarding.close());
+    const place = kindOfCall({ name: 'primary', call: PLAIN_CALL });
+    test.equal(place, 'write', 'whoever reads does not keep operators from looking');
     const askOperator = runAtLeaderBy(forwarding);
     const ofLeader = ({ message }: { readonly message: string }) => {
       return { ...lost, message: message.replace('dc2: ', '') };

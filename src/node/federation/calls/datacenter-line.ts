@@ -14,7 +14,7 @@ import {
 } from '../../../service/datacenters/federation.ts';
 import { LeaderAway, NOBODY_LEADS } from '../../../service/remote.ts';
 import { decodeAnswer, encodeQuestion } from '../../calls/call-frames.ts';
-import { CALL_MAX_MS, callLimitMs, kindOfCall } from '../../calls/call-limit.ts';
+import { CALL_MAX_MS, callLimitMs, isReadOf, kindOfCall } from '../../calls/call-limit.ts';
 import { type CallKind, CallPlaces } from '../../calls/call-places.ts';
 
 /** The method of every server by which other datacenters have something done. */
@@ -45,6 +45,8 @@ interface Question {
   readonly payload: Uint8Array;
   readonly deadlineMs: number;
   readonly kind: CallKind;
+  /** It changes nothing, whatever place it takes. */
+  readonly isRead: boolean;
 }
 
 export class DatacenterLine {
@@ -72,7 +74,10 @@ export class DatacenterLine {
     const payload = encodeQuestion({ name, input, call });
     const kind = kindOfCall({ name, call });
     const deadlineMs = callLimitMs({ name, call }, this.#options.ackTimeoutMs);
-    const answer = await this.#ask({ datacenter, payload, method, deadlineMs, kind });
+    const answer = await this.#ask({
+      ...{ datacenter, payload, method, deadlineMs, kind },
+      isRead: isReadOf(name),
+    });
     try {
       return decodeAnswer(answer);
     } catch (error) {
@@ -89,7 +94,7 @@ export class DatacenterLine {
       const pieceMs = Math.min(leftMs, WAIT_PIECE_MS);
       const input = { target: { table, object }, index, timeoutMs: pieceMs };
       const answered = this.#ask({
-        ...{ datacenter, method: DATACENTER_METHOD, kind: 'wait' },
+        ...{ datacenter, method: DATACENTER_METHOD, kind: 'wait', isRead: true },
         payload: encodeQuestion({ name: WAIT_QUESTION, input, call: NO_CALL }),
         deadlineMs: pieceMs + CALL_MAX_MS,
       });
@@ -112,7 +117,7 @@ export class DatacenterLine {
     }
   }
 
-  async #askAny({ kind, ...question }: Question): Promise<Uint8Array> {
+  async #askAny({ kind: _, isRead, ...question }: Question): Promise<Uint8Array> {
     const { datacenter } = question;
     const request = { ...question, hops: 0 };
     let failure: RpcError | undefined;
@@ -123,7 +128,7 @@ export class DatacenterLine {
         return answer;
       } catch (error) {
         if (!(error instanceof RpcError)) throw error;
-        if (!isUndone(error)) throw refusalOf(error, kind, datacenter);
+        if (!isUndone(error)) throw refusalOf(error, datacenter, isRead);
         failure = error;
       }
     }
@@ -155,9 +160,8 @@ function leaderless(datacenter: string, cause: LeaderAway): LeaderAway {
 }
 
 /** Never repeats what was sent. */
-function refusalOf(cause: RpcError, kind: CallKind, datacenter: string): AclError {
+function refusalOf(cause: RpcError, datacenter: string, isRead: boolean): AclError {
   if (cause.code === 'too-large') return new AclError('body-too-large', cause.message, { cause });
-  const isRead = kind === 'read' || kind === 'wait';
   const what = isRead ? 'nothing was read' : 'whether the write took effect is not known';
   return new AclError('outcome-unknown', `${what}: ${datacenter}: ${cause.message}`, { cause });
 }
