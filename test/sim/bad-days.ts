@@ -307,7 +307,7 @@ export const BAD_DAYS: readonly BadDay[] = [
       'a divergent entry was discarded',
     ],
     siteSizes: SMALL,
-    keyCount: 2,
+    keyCount: 5,
     federation: { defaultAck: 'primary', settlesForks: true },
     safetyMs: 44_000,
     faults: [

@@ -107,7 +107,7 @@ export const SETTING_KEYS = [
     name: 'retry_join_wan',
     type: { kind: 'list' },
     default: [],
-    says: 'addresses (host or host:port) of servers of other datacenters, the primary first',
+    says: 'addresses (host or host:port) of servers of other datacenters, the primary first; at the primary, who may have more of the log behind a start',
   },
   {
     name: 'cluster_key',
