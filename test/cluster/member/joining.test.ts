@@ -53,7 +53,7 @@ t.test('joining: a server that dies at any of its writes joins when it is back',
 t.test(
   'joining: a server that was removed before it knew that it had joined takes no old removal for its own',
   async (test) => {
-    const world = new MemberWorld();
+    const world = new MemberWorld(2);
     const nodes = await world.group(3, { groupLimits: SMALL_STEPS });
     const leader = leaderOf(nodes);
     const settings = { join: ['a', 'b', 'c'], groupLimits: SMALL_STEPS };
