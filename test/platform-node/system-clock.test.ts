@@ -91,8 +91,7 @@ t.test('clock: what is due later than a timer counts is counted in parts', async
 });
 
 t.test(
-  'clock: the time in which the machine was suspended has passed',
-  { skip: process.platform !== 'linux' && 'it is told there alone' },
+  'clock: the time in which the machine was suspended has passed, where it is told',
   (test) => {
     const { now } = Date;
     const { uptime } = os;
@@ -105,7 +104,9 @@ t.test(
     const beforeMs = systemClock.monotonicMs();
     setting({ now: () => now() + 3_600_000, uptime: () => uptime() + 3_600 });
     const passedMs = systemClock.monotonicMs() - beforeMs;
-    test.ok(passedMs >= 3_599_000 && passedMs < 3_660_000, `${passedMs}`);
+    // Elsewhere the time since the start of the machine goes by a clock that may be set, and makes no time.
+    const toldMs = process.platform === 'linux' ? 3_600_000 : 0;
+    test.ok(passedMs >= toldMs - 1_000 && passedMs < toldMs + 60_000, `${passedMs}`);
     test.end();
   },
 );

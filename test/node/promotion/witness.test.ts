@@ -128,7 +128,7 @@ t.test('witness: one whose disk was lost says who refuses it, and what lets it i
   t.equal((await client.delete('/operator/datacenter/w?force')).text, 'true');
   t.equal((await client.put('/operator/datacenter/w', undefined)).text, 'true');
   await until('it is ready', async () => (await ready()) === 'ok\n');
-  // What it promised is gone: with the first one, which may not have heard of that, it elected others perhaps.
+  // What it promised is forgotten: the first one, which has not heard of that, may have been elected with it.
   const short = '/acl/policy?ack=majority&ack_timeout=300ms';
   t.equal((await client.put(short, { Name: 'without-the-first-one' })).status, 504);
   await serverOf(dc1).open();
